@@ -1,0 +1,38 @@
+# mimus_layer(NAME FOLDER dirs... [ON layers...] [LINK libraries...])
+#
+# One object library of all .c files in the folders. It publishes its folders as include paths and inherits
+# those of the layers it stands ON.
+function(mimus_layer name)
+  cmake_parse_arguments(LAYER "" "" "FOLDER;ON;LINK" ${ARGN})
+  set(sources)
+  set(folders)
+  foreach(folder ${LAYER_FOLDER})
+    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    list(APPEND sources ${found})
+    list(APPEND folders ${PROJECT_SOURCE_DIR}/${folder})
+  endforeach()
+  if(NOT sources) # a layer that is not built yet
+    file(WRITE ${PROJECT_BINARY_DIR}/empty.c "typedef int mimus_empty;\n")
+    set(sources ${PROJECT_BINARY_DIR}/empty.c)
+  endif()
+  add_library(mimus_${name} OBJECT ${sources})
+  target_include_directories(mimus_${name} PUBLIC ${folders} ${PROJECT_SOURCE_DIR}/include)
+  foreach(below ${LAYER_ON})
+    target_link_libraries(mimus_${name} PUBLIC mimus_${below})
+  endforeach()
+  target_link_libraries(mimus_${name} PUBLIC ${LAYER_LINK})
+  target_compile_definitions(mimus_${name} PRIVATE _XOPEN_SOURCE=700 _DEFAULT_SOURCE)
+  mimus_warnings(mimus_${name})
+endfunction()
+
+function(mimus_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  if(MIMUS_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+if(MIMUS_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

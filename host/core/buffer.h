@@ -1,0 +1,37 @@
+/* buffer - device memory. Sizes are bytes; every operation goes through the device's in-order
+ * queue. Free buffers only when the queue no longer uses them (after a finish or a read). */
+#ifndef MIMUS_HOST_BUFFER_H
+#define MIMUS_HOST_BUFFER_H
+
+#include "device.h"
+
+typedef struct mimus__buffer {
+    mimus__device *device; /* NULL: no buffer */
+    cl_mem memory;
+    size_t bytes;
+    bool is_part;
+} mimus__buffer;
+
+/* A zeroed buffer; `what` names it when the device has no room ("weights"). 0 bytes become 4. */
+mimus_status mimus__buffer_new(mimus__buffer *out, mimus__device *device, size_t bytes,
+                               const char *what);
+/* A window into `whole`, origin a multiple of the device's base_align. Free before `whole`. */
+mimus_status mimus__buffer_part(mimus__buffer *out, const mimus__buffer *whole, size_t origin,
+                                size_t bytes);
+void mimus__buffer_free(mimus__buffer *buffer);
+
+/* Upload; returns when `source` may be reused. */
+mimus_status mimus__buffer_write(const mimus__buffer *buffer, size_t offset, const void *source,
+                                 size_t bytes);
+/* The only blocking read of the project; counted by the device. On GPUs polls and sleeps until
+ * the queue is nearly done, for drivers whose waits spin a core (opencl.md 7). */
+mimus_status mimus__buffer_read(const mimus__buffer *buffer, size_t offset, void *target,
+                                size_t bytes);
+/* Enqueue. */
+mimus_status mimus__buffer_copy(const mimus__buffer *source, size_t source_offset,
+                                const mimus__buffer *target, size_t target_offset, size_t bytes);
+/* Enqueue: set 4-byte words. */
+mimus_status mimus__buffer_fill(const mimus__buffer *buffer, size_t offset, uint32_t word,
+                                size_t bytes);
+
+#endif

@@ -1,0 +1,66 @@
+/* device - one OpenCL device: context, in-order queue, and the counters behind them. */
+#ifndef MIMUS_HOST_DEVICE_H
+#define MIMUS_HOST_DEVICE_H
+
+#include "json.h"
+#include "opencl.h"
+
+typedef struct mimus__device_info {
+    uint32_t platform, index; /* as in "P:D" */
+    char platform_name[128];
+    char vendor[128];
+    char name[128];
+    char driver[128];
+    char version[128];
+    bool cpu; /* CL_DEVICE_TYPE_CPU, or a software rasteriser that calls itself a GPU */
+    bool gpu;
+    uint64_t memory;       /* bytes, global */
+    uint64_t largest;      /* bytes of the largest buffer */
+    uint64_t local_memory; /* bytes */
+    uint32_t compute_units;
+    uint32_t max_group;     /* work-items of the largest group */
+    uint32_t vector_width;  /* native float vector width, 1 where unknown */
+    uint32_t base_align;    /* bytes a sub-buffer's origin must be a multiple of */
+    bool fp16, fp64;
+} mimus__device_info;
+
+typedef struct mimus__device mimus__device;
+
+/* Choose by `selector` ("gpu", "cpu", "P:D", part of a name, case-insensitive; NULL or "": the
+ * MIMUS_DEVICE variable, else the first GPU, else the first CPU) and open. MIMUS_ERR_NO_DEVICE says which of loader,
+ * platform, device is missing and the package to install, or lists what there is. `budget` bytes bound all
+ * buffers together; 0: 80% of the device's memory. */
+mimus_status mimus__device_open(mimus__device **out, const char *selector, uint64_t budget);
+void mimus__device_close(mimus__device *device);
+
+const mimus__device_info *mimus__device_get_info(const mimus__device *device);
+cl_context mimus__device_context(const mimus__device *device);
+cl_command_queue mimus__device_queue(const mimus__device *device);
+cl_device_id mimus__device_id(const mimus__device *device);
+
+/* {"platforms": [...], "devices": [{...}], "chosen": index or null}; see docs/json.md. */
+mimus_status mimus__device_list(json_t **out, const char *selector);
+
+/* MIMUS_ERR_DEVICE from an OpenCL code: "what: CL_NAME (-5) on NAME". CL_SUCCESS gives OK. */
+mimus_status mimus__device_check(const mimus__device *device, cl_int code, const char *what);
+
+/* Call after enqueuing each step: flushes every 32 steps and bounds the queue to some 256 steps in flight by waiting
+ * for an old marker (opencl.md 6-8: only a flush promises submission; drivers stall or bloat when the host
+ * runs far ahead). Waits, never reads. */
+mimus_status mimus__device_pace(mimus__device *device);
+/* Wait for everything enqueued. Not a read. */
+mimus_status mimus__device_finish(mimus__device *device);
+
+/* Blocking reads so far (mimus__buffer_read), kernel launches, and bytes in buffers now and at most. */
+uint64_t mimus__device_reads(const mimus__device *device);
+uint64_t mimus__device_launches(const mimus__device *device);
+uint64_t mimus__device_bytes(const mimus__device *device);
+uint64_t mimus__device_peak_bytes(const mimus__device *device);
+
+/* For buffer.c and launch.c: account for memory (MIMUS_ERR_MEMORY past the budget, naming both) and launches. */
+mimus_status mimus__device_reserve(mimus__device *device, uint64_t bytes, const char *what);
+void mimus__device_release(mimus__device *device, uint64_t bytes);
+void mimus__device_count_read(mimus__device *device);
+void mimus__device_count_launch(mimus__device *device);
+
+#endif

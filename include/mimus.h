@@ -1,0 +1,273 @@
+/* mimus.h - record play, train a policy on any OpenCL device, run it in a game.
+ *
+ * This is the one public header, and the lowest layer of the house: its types are the ones that
+ * every module speaks. Two libraries implement it:
+ *
+ *   libmimus-policy   what a game links: status, schema, recorder, policy. No OpenCL.
+ *   libmimus          all of it. Link one or the other, never both.
+ *
+ * Dimensions, everywhere: N samples, B batch, S senses, H heads, A actions of all heads together,
+ * L layers, P parameters of a run, R runs. Arrays are C-contiguous, the last dimension fastest.
+ *
+ * Every function that can fail returns a mimus_status; mimus_last_error() then says in one line
+ * what was expected and what was found. Strings and objects passed in stay the caller's; what
+ * comes back through an `out` argument is the caller's to free; every free function takes NULL.
+ * Functions block until their work is done. The library never prints and never exits. */
+#ifndef MIMUS_H
+#define MIMUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MIMUS_API __attribute__((visibility("default")))
+#else
+#define MIMUS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MIMUS_VERSION "0.1.0"
+
+/* ------------------------------------------------------------------ status */
+
+#define MIMUS_STATUS_MAP(X)                                                                        \
+    X(OK, "success")                                                                               \
+    X(ERR_ARGUMENT, "invalid argument")                                                            \
+    X(ERR_MEMORY, "out of memory")                                                                 \
+    X(ERR_IO, "input or output failed")                                                            \
+    X(ERR_FORMAT, "malformed file")                                                                \
+    X(ERR_DATA, "unusable data")                                                                   \
+    X(ERR_SCHEMA, "schemas differ")                                                                \
+    X(ERR_UNSUPPORTED, "not supported")                                                            \
+    X(ERR_BUSY, "in use by another process")                                                       \
+    X(ERR_NO_DEVICE, "no OpenCL device")                                                           \
+    X(ERR_DEVICE, "OpenCL device failed")                                                          \
+    X(ERR_STOPPED, "stopped on request")
+
+typedef enum mimus_status {
+#define MIMUS_STATUS_ENUM(name, text) MIMUS_##name,
+    MIMUS_STATUS_MAP(MIMUS_STATUS_ENUM)
+#undef MIMUS_STATUS_ENUM
+} mimus_status;
+
+/* The text of a status, static. */
+MIMUS_API const char *mimus_status_text(mimus_status status);
+
+/* The message of this thread's latest failure, one line; "" before the first. Valid until this
+ * thread's next failure. */
+MIMUS_API const char *mimus_last_error(void);
+
+/* Free a string that a function of this header returned. */
+MIMUS_API void mimus_free(void *pointer);
+
+/* ------------------------------------------------------------------ schema */
+
+/* An action of a head that the player did not choose: it trains nothing. */
+#define MIMUS_NO_LABEL 0xFFFFu
+
+/* One categorical action. */
+typedef struct mimus_head {
+    const char *name;                /* NULL: "head0", "head1", ... */
+    uint32_t actions;                /* 2 to 65,534 */
+    const char *const *action_names; /* (actions), or NULL */
+} mimus_head;
+
+/* What one sample of a recording holds. */
+typedef struct mimus_schema {
+    uint32_t senses;                /* S, 1 or more */
+    const char *const *sense_names; /* (S), or NULL */
+    uint32_t heads;                 /* H, 1 or more */
+    const mimus_head *head;         /* (H) */
+    bool masks;                     /* samples carry a legal-action mask */
+    bool weights;                   /* samples carry a weight */
+} mimus_schema;
+
+/* ---------------------------------------------------------------- recorder */
+
+/* Writes a .rec file (docs/recording.md) chunk by chunk. After a crash or a kill, every chunk
+ * that was finished is readable. One thread at a time may use a recorder. */
+typedef struct mimus_recorder mimus_recorder;
+
+typedef enum mimus_recorder_mode {
+    MIMUS_RECORDER_CREATE, /* a new file; fails with MIMUS_ERR_IO when the path exists */
+    MIMUS_RECORDER_APPEND, /* go on behind the last finished chunk; creates a missing file */
+} mimus_recorder_mode;
+
+/* Open `path` for recording; `schema` is copied. Fails with MIMUS_ERR_BUSY when another process
+ * records into the file, MIMUS_ERR_SCHEMA when an existing file holds another schema. */
+MIMUS_API mimus_status mimus_recorder_open(mimus_recorder **out, const char *path,
+                                           const mimus_schema *schema, mimus_recorder_mode mode);
+
+/* Add one sample: what the player sensed and what the player then did.
+ *
+ *   senses   (S)  float32  finite
+ *   actions  (H)  uint16   each < the head's actions, or MIMUS_NO_LABEL
+ *   legal    (A)  uint8    non-zero = legal, heads in order; NULL = everything; only when the
+ *                          schema has masks
+ *   weight        float32  >= 0; 1 when the schema has no weights
+ *
+ * The sample is checked (MIMUS_ERR_DATA names sense or head; nothing is added then) and buffered;
+ * a full chunk (about 1 MiB) is written out. */
+MIMUS_API mimus_status mimus_recorder_append(mimus_recorder *recorder, const float *senses,
+                                             const uint16_t *actions, const uint8_t *legal,
+                                             float weight);
+
+/* The next sample begins another episode. */
+MIMUS_API mimus_status mimus_recorder_end_episode(mimus_recorder *recorder);
+
+/* Keep `json` (a JSON object) as the recording's metadata; written by close. */
+MIMUS_API mimus_status mimus_recorder_set_metadata(mimus_recorder *recorder, const char *json);
+
+/* Write what is buffered to the disk now (a chunk of its own). */
+MIMUS_API mimus_status mimus_recorder_flush(mimus_recorder *recorder);
+
+/* Write the rest and the closing record, sync, and free the recorder whatever the outcome. */
+MIMUS_API mimus_status mimus_recorder_close(mimus_recorder *recorder);
+
+/* ------------------------------------------------------------------ policy */
+
+/* A trained policy on the CPU. Immutable after loading: any number of threads may share it. */
+typedef struct mimus_policy mimus_policy;
+
+/* One player of a policy: its stacked senses, its random numbers, its scratch. One thread at a
+ * time. */
+typedef struct mimus_agent mimus_agent;
+
+/* Load a run folder (its best checkpoint) or a .safetensors checkpoint. */
+MIMUS_API mimus_status mimus_policy_load(mimus_policy **out, const char *path);
+MIMUS_API void mimus_policy_free(mimus_policy *policy);
+
+/* What the policy was trained on; borrowed from the policy. */
+MIMUS_API const mimus_schema *mimus_policy_schema(const mimus_policy *policy);
+
+/* `seed` starts the random numbers of mimus_agent_sample. The policy must outlive the agent. */
+MIMUS_API mimus_status mimus_agent_new(mimus_agent **out, const mimus_policy *policy,
+                                       uint64_t seed);
+MIMUS_API void mimus_agent_free(mimus_agent *agent);
+
+/* A new episode: forget the stacked senses. */
+MIMUS_API void mimus_agent_reset(mimus_agent *agent);
+
+/* Choose the most probable legal action of every head.
+ *
+ *   senses   (S)  float32
+ *   legal    (A)  uint8    non-zero = legal; NULL = everything
+ *   actions  (H)  uint16   written; MIMUS_NO_LABEL for a head without a legal action
+ *
+ * Allocates nothing. Fails with MIMUS_ERR_DATA when a sense is not finite. */
+MIMUS_API mimus_status mimus_agent_act(mimus_agent *agent, const float *senses,
+                                       const uint8_t *legal, uint16_t *actions);
+
+/* The same, drawn from the policy's probabilities. */
+MIMUS_API mimus_status mimus_agent_sample(mimus_agent *agent, const float *senses,
+                                          const uint8_t *legal, uint16_t *actions);
+
+/* The probabilities (A) over the legal actions, head by head; 0 where illegal. */
+MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float *senses,
+                                                 const uint8_t *legal, float *probabilities);
+
+/* ------------------------------------------------- from here on: libmimus only */
+
+/* What is reported while a long call works. Every member may be NULL; the calls come from the
+ * thread that made the long call. */
+typedef struct mimus_progress {
+    const char *phase; /* "import", "load", "upload", "train", "held-out", "eval" */
+    uint64_t done, total; /* samples, of the whole phase (train: of all epochs) */
+    double seconds;       /* since the phase began */
+    uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */
+    double loss;            /* of the last finished epoch, NaN before */
+} mimus_progress;
+
+typedef struct mimus_watch {
+    void *user;
+    void (*on_progress)(void *user, const mimus_progress *progress); /* at most ~10 a second */
+    void (*on_epoch)(void *user, const char *json); /* the row that metrics.jsonl gets */
+    void (*on_message)(void *user, const char *text); /* one line a user should see */
+    bool (*should_stop)(void *user); /* true: end the epoch, save, return MIMUS_ERR_STOPPED */
+} mimus_watch;
+
+/* What to do with samples that cannot be trained on: senses that are not finite, labels out of
+ * range or forbidden by their mask. */
+typedef enum mimus_illegal {
+    MIMUS_ILLEGAL_ERROR,  /* refuse the recording, counting what is wrong */
+    MIMUS_ILLEGAL_DROP,   /* leave the samples out */
+    MIMUS_ILLEGAL_IGNORE, /* keep the samples without the offending labels; non-finite senses
+                             are dropped all the same */
+} mimus_illegal;
+
+/* Files that together are one recording. */
+typedef struct mimus_source {
+    const char *const *paths;
+    size_t count;
+    const char *format;         /* a reader's name, or NULL: found by looking at the files */
+    const char *const *options; /* NULL, or "key=value" texts for the reader, NULL-terminated */
+    mimus_illegal illegal;
+} mimus_source;
+
+/* Write the files of `source` as one .rec; `*report` (may be NULL) gets a JSON object of counts.
+ * The output appears only when it is complete. */
+MIMUS_API mimus_status mimus_import(const mimus_source *source, const char *out_path,
+                                    const mimus_watch *watch, char **report);
+
+/* Describe a recording as a JSON object (docs/json.md). */
+MIMUS_API mimus_status mimus_info(const mimus_source *source, const mimus_watch *watch,
+                                  char **json);
+
+/* List platforms and devices as a JSON object, marking the one that `selector` (NULL: the
+ * MIMUS_DEVICE variable, else the default) chooses: "gpu", "cpu", "P:D" or part of a name. */
+MIMUS_API mimus_status mimus_devices(const char *selector, char **json);
+
+/* Run every kernel on small shapes against the double-precision reference. MIMUS_ERR_DEVICE when
+ * one is wrong; `*json` says which either way. */
+MIMUS_API mimus_status mimus_selftest(const char *selector, char **json);
+
+/* The settings of a training run: names and values as in the JSON configuration file. */
+typedef struct mimus_config mimus_config;
+
+typedef struct mimus_config_field {
+    const char *name;  /* "batch" */
+    const char *value; /* the default, as text */
+    const char *hint;  /* what a value looks like: "N", "relu|tanh|gelu" */
+    const char *help;  /* one line */
+} mimus_config_field;
+
+MIMUS_API mimus_status mimus_config_new(mimus_config **out);
+MIMUS_API void mimus_config_free(mimus_config *config);
+/* The settings there are; NULL past the last. */
+MIMUS_API const mimus_config_field *mimus_config_describe(size_t index);
+/* Set one by its text; MIMUS_ERR_ARGUMENT says what would be accepted. */
+MIMUS_API mimus_status mimus_config_set(mimus_config *config, const char *name,
+                                        const char *value);
+/* Set all that a JSON file names. */
+MIMUS_API mimus_status mimus_config_load(mimus_config *config, const char *path);
+/* Every setting, as a JSON object. */
+MIMUS_API mimus_status mimus_config_json(const mimus_config *config, char **json);
+
+/* Train a policy. `run` is a folder that does not exist yet, or an empty one; see docs/run.md for what it then
+ * holds. `*summary` (may be NULL) gets the content of its summary.json. Returns MIMUS_ERR_STOPPED
+ * after a stop on request, with everything saved. */
+MIMUS_API mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
+                                   const char *run, const mimus_watch *watch, char **summary);
+
+/* Go on with a run where its last checkpoint stands, as if it had never stopped. `source` may be
+ * NULL: the files of the first start. `config` may be NULL, else it must agree in everything but the number
+ * of epochs, the device and the memory budget. */
+MIMUS_API mimus_status mimus_resume(const char *run, const mimus_source *source,
+                                    const mimus_config *config, const mimus_watch *watch,
+                                    char **summary);
+
+typedef enum mimus_part { MIMUS_PART_ALL, MIMUS_PART_HELDOUT, MIMUS_PART_TRAINING } mimus_part;
+
+/* Judge a run or checkpoint on a recording; `part` is as the run's own settings split it. */
+MIMUS_API mimus_status mimus_eval(const char *model, const mimus_source *source, mimus_part part,
+                                  const char *device, bool confusion, const mimus_watch *watch,
+                                  char **json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

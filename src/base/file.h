@@ -1,0 +1,35 @@
+/* file - whole files, folders, and the one safe way to replace a file. */
+#ifndef MIMUS_BASE_FILE_H
+#define MIMUS_BASE_FILE_H
+
+#include "status.h"
+
+#include <stdio.h>
+
+/* Read a whole file of at most `limit` bytes; `*out` ends in an extra NUL. Free with free(). */
+mimus_status mimus__file_read(const char *path, size_t limit, char **out, size_t *bytes);
+
+/* Replace a file: what `stream` gets appears under `path` whole at commit (written to a temporary
+ * name in the same folder, synced, renamed), or not at all. */
+typedef struct mimus__file_writer {
+    FILE *stream;
+    char *path;
+    char *temporary;
+} mimus__file_writer;
+
+mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path);
+/* Both close and free; abort leaves the old file and may follow a commit or a failed open. */
+mimus_status mimus__file_writer_commit(mimus__file_writer *writer);
+void mimus__file_writer_abort(mimus__file_writer *writer);
+
+/* The whole of the above for bytes in memory. */
+mimus_status mimus__file_replace(const char *path, const void *bytes, size_t count);
+
+bool mimus__file_exists(const char *path);
+bool mimus__file_is_folder(const char *path);
+/* Make a folder and the ones above it; fine when it is there. */
+mimus_status mimus__file_make_folder(const char *path);
+/* `*out` = $XDG_CACHE_HOME/mimus or ~/.cache/mimus, made when missing. */
+mimus_status mimus__file_cache_folder(char **out);
+
+#endif

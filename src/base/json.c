@@ -1,0 +1,129 @@
+#include "json.h"
+
+#include "file.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+mimus_status mimus__json_parse(json_t **out, const char *text, size_t bytes, const char *where) {
+    json_error_t error;
+    *out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (*out == NULL)
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: not valid JSON: line %d, column %d: %s", where,
+                           error.line, error.column, error.text);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_read(json_t **out, const char *path) {
+    mimus_status status = MIMUS_OK;
+    char *text = NULL;
+    size_t bytes = 0;
+    *out = NULL;
+    MIMUS_TRY(mimus__file_read(path, (size_t)64 << 20, &text, &bytes));
+    MIMUS_TRY(mimus__json_parse(out, text, bytes, path));
+out:
+    free(text);
+    return status;
+}
+
+mimus_status mimus__json_text(char **out, const json_t *value, size_t flags) {
+    *out = value != NULL ? json_dumps(value, flags | JSON_ENCODE_ANY) : NULL;
+    if (*out == NULL)
+        return mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_write(const char *path, const json_t *value) {
+    mimus_status status = MIMUS_OK;
+    mimus__file_writer writer = {0};
+    char *text = NULL;
+    MIMUS_TRY(mimus__json_text(&text, value, JSON_INDENT(2)));
+    MIMUS_TRY(mimus__file_writer_open(&writer, path));
+    fprintf(writer.stream, "%s\n", text);
+    MIMUS_TRY(mimus__file_writer_commit(&writer));
+out:
+    free(text);
+    return status;
+}
+
+json_t *mimus__json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+mimus_status mimus__json_set(json_t *object, const char *key, json_t *value) {
+    if (json_object_set_new(object, key, value) != 0)
+        return mimus__fail(MIMUS_ERR_MEMORY, "cannot add \"%s\" to a JSON object", key);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_append(json_t *array, json_t *value) {
+    if (json_array_append_new(array, value) != 0)
+        return mimus__fail(MIMUS_ERR_MEMORY, "cannot append to a JSON array");
+    return MIMUS_OK;
+}
+
+static const char *type_name(const json_t *value) {
+    if (value == NULL)
+        return "nothing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        return "null";
+    }
+    return "something unknown";
+}
+
+static mimus_status wrong_type(const json_t *value, const char *key, const char *where,
+                               const char *wanted) {
+    return mimus__fail(MIMUS_ERR_FORMAT, "%s: \"%s\" should be %s and is %s", where, key, wanted,
+                       type_name(value));
+}
+
+mimus_status mimus__json_get_string(const json_t *object, const char *key, const char *where,
+                                    const char **out) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_string(value))
+        return wrong_type(value, key, where, "a string");
+    *out = json_string_value(value);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_get_u64(const json_t *object, const char *key, const char *where,
+                                 uint64_t *out) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return wrong_type(value, key, where, "an integer of 0 or more");
+    *out = (uint64_t)json_integer_value(value);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_get_double(const json_t *object, const char *key, const char *where,
+                                    double *out) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value))
+        return wrong_type(value, key, where, "a number");
+    *out = json_number_value(value);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__json_get_bool(const json_t *object, const char *key, const char *where,
+                                  bool *out) {
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_boolean(value))
+        return wrong_type(value, key, where, "true or false");
+    *out = json_is_true(value);
+    return MIMUS_OK;
+}

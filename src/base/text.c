@@ -1,0 +1,48 @@
+#include "text.h"
+
+#include "alloc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mimus_status mimus__text_format(char **out, const char *format, ...) {
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    *out = NULL;
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__alloc(out, (size_t)length + 1, 1));
+    vsnprintf(*out, (size_t)length + 1, format, again);
+out:
+    va_end(again);
+    return status;
+}
+
+mimus_status mimus__text_copy(char **out, const char *text) {
+    *out = NULL;
+    return text == NULL ? MIMUS_OK : mimus__text_format(out, "%s", text);
+}
+
+bool mimus__text_to_u64(const char *text, uint64_t *out) {
+    if (*text < '0' || *text > '9') /* strtoull would take a sign and white space */
+        return false;
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+bool mimus__text_to_double(const char *text, double *out) {
+    if (strchr("+-.0123456789", *text) == NULL || *text == '\0')
+        return false;
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    return (errno == 0 || (errno == ERANGE && *out > -1 && *out < 1)) && *end == '\0' &&
+           *out - *out == 0;
+}

@@ -1,0 +1,18 @@
+/* text - small strings on the heap. */
+#ifndef MIMUS_BASE_TEXT_H
+#define MIMUS_BASE_TEXT_H
+
+#include "status.h"
+
+/* printf into a new string; free with free(). */
+mimus_status mimus__text_format(char **out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A copy; NULL gives NULL. */
+mimus_status mimus__text_copy(char **out, const char *text);
+
+/* Whole-string numbers: nothing before or behind the digits, in range. false otherwise. */
+bool mimus__text_to_u64(const char *text, uint64_t *out);
+bool mimus__text_to_double(const char *text, double *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* reader - the table of foreign formats. A format is one file in readers/ that defines one
+ * `mimus__reader`, and one line in reader.c. */
+#ifndef MIMUS_DATA_READER_H
+#define MIMUS_DATA_READER_H
+
+#include "schema.h"
+
+/* Where a reader puts what it finds: first begin, then samples in order, episodes ended. The
+ * sink is a recorder (import) or memory (train on a foreign file). */
+typedef struct mimus__sink mimus__sink;
+mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema);
+/* Arguments as mimus_recorder_append, without judging the sample: audit.h does that later. */
+mimus_status mimus__sink_append(mimus__sink *sink, const float *senses, const uint16_t *actions,
+                                const uint8_t *legal, float weight);
+mimus_status mimus__sink_end_episode(mimus__sink *sink);
+
+typedef struct mimus__reader_option {
+    const char *key;  /* "senses" */
+    const char *help; /* one line: "the array of senses; default obs, observations, ..." */
+} mimus__reader_option;
+
+typedef struct mimus__reader {
+    const char *name;  /* "npz" */
+    const char *label; /* "NumPy .npz" */
+    const mimus__reader_option *options; /* ends in a NULL key */
+    /* Whether the file of that name with these first bytes looks like this format. */
+    bool (*probe)(const char *path, const uint8_t *head, size_t bytes);
+    /* Read it all; `options` as in mimus_source, checked against the table already. */
+    mimus_status (*read)(const char *path, const char *const *options, mimus__sink *sink,
+                         const mimus_watch *watch);
+} mimus__reader;
+
+/* By name (MIMUS_ERR_ARGUMENT lists the names), or by probing the file (MIMUS_ERR_FORMAT says
+ * what the file looks like and which formats there are). */
+mimus_status mimus__reader_find(const mimus__reader **out, const char *name, const char *path);
+/* The table; NULL past the last. */
+const mimus__reader *mimus__reader_at(size_t index);
+/* The value of `key` in NULL-terminated "key=value" texts, or NULL. */
+const char *mimus__reader_option_value(const char *const *options, const char *key);
+
+#endif

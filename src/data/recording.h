@@ -1,0 +1,45 @@
+/* recording - samples as blocks of columns, whether mapped from .rec files or built in memory.
+ *
+ * A recording is immutable once opened. Blocks keep the files' order; row numbers run through all
+ * of them. The first touch of a mapped block verifies its checksum. */
+#ifndef MIMUS_DATA_RECORDING_H
+#define MIMUS_DATA_RECORDING_H
+
+#include "schema.h"
+
+typedef struct mimus__recording mimus__recording;
+
+/* A run of samples; every pointer is borrowed from the recording. */
+typedef struct mimus__block {
+    uint64_t first;          /* row of the first sample */
+    uint32_t samples;        /* n */
+    const float *senses;     /* (n, S) */
+    const uint16_t *actions; /* (n, H) */
+    const uint32_t *masks;   /* (n, W) with W = mimus__schema_mask_words, or NULL */
+    const float *weights;    /* (n), or NULL */
+    const uint32_t *starts;  /* (ceil(n/32)) bit i%32 of word i/32: sample i begins an episode */
+} mimus__block;
+
+/* Open files as one recording: .rec is mapped, other formats are read into memory by their reader
+ * (reader.h). Several files must agree in their schema. Does not judge the samples: see audit.h. */
+mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
+                                   const mimus_watch *watch);
+void mimus__recording_free(mimus__recording *recording);
+
+const mimus_schema *mimus__recording_schema(const mimus__recording *recording);
+uint64_t mimus__recording_samples(const mimus__recording *recording);
+uint64_t mimus__recording_episodes(const mimus__recording *recording);
+size_t mimus__recording_blocks(const mimus__recording *recording);
+mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
+                                    mimus__block *out);
+
+/* Metadata of the closing records (a JSON object per file, in an array; borrowed), and what was lost: an
+ * array of {"file", "bytes", "reason"}, empty when every file was closed properly. */
+const json_t *mimus__recording_metadata(const mimus__recording *recording);
+const json_t *mimus__recording_losses(const mimus__recording *recording);
+
+/* A short text that changes when the content does (schema, sample count and the chunks'
+ * checksums), for a run to know its recording again. 16 hex digits. */
+const char *mimus__recording_fingerprint(const mimus__recording *recording);
+
+#endif

@@ -1,0 +1,64 @@
+/* config - the settings of a training run, in one table that the command line, the JSON file, the
+ * help text and the checks are made from. */
+#ifndef MIMUS_MODEL_CONFIG_H
+#define MIMUS_MODEL_CONFIG_H
+
+#include "model.h"
+
+typedef enum mimus__optimizer_kind { MIMUS__ADAM, MIMUS__ADAMW, MIMUS__SGD } mimus__optimizer_kind;
+typedef enum mimus__schedule { MIMUS__CONSTANT, MIMUS__COSINE, MIMUS__LINEAR } mimus__schedule;
+typedef enum mimus__class_weights {
+    MIMUS__CLASS_NONE,
+    MIMUS__CLASS_BALANCED, /* count(head) / (actions(head) * count(action)), as scikit-learn */
+} mimus__class_weights;
+typedef enum mimus__gemm_kind {
+    MIMUS__GEMM_AUTO,
+    MIMUS__GEMM_CLBLAST,
+    MIMUS__GEMM_TILE
+} mimus__gemm_kind;
+
+/* Names in the JSON file and on the command line are these, with "-" for "_" on the latter. */
+struct mimus_config {
+    uint32_t hidden[MIMUS__MAX_LAYERS - 1]; /* "hidden": [128, 128]; "128,128"; "none" is a linear policy */
+    uint32_t hidden_layers;
+    mimus__activation activation; /* relu */
+    uint32_t stack;               /* 1 */
+    uint32_t epochs;              /* 12 */
+    uint32_t batch;               /* 4096 */
+    double lr;                    /* 1e-3 */
+    mimus__optimizer_kind optimizer; /* adam */
+    double beta1, beta2, epsilon; /* .9 .999 1e-8; beta1 is sgd's momentum too (Nesterov off) */
+    double weight_decay;          /* 0; adam, sgd: into the gradient; adamw: decoupled (Loshchilov, Hutter 2019) */
+    double clip;                  /* 0 = off; global norm */
+    mimus__schedule schedule;     /* "schedule": constant */
+    double warmup;                /* 0; epochs (a fraction counts) of linear warm-up */
+    double label_smoothing;       /* 0; spread over the legal actions */
+    double dropout;               /* 0; after every hidden activation */
+    mimus__class_weights class_weights; /* none */
+    double *head_weights; /* (head_weight_count), or NULL: all 1; "1,2,1" */
+    uint32_t head_weight_count;
+    double heldout;    /* "held_out": .1; fraction */
+    uint64_t seed;     /* 0 */
+    uint32_t patience; /* 0 = no early stopping; epochs without a better held-out loss */
+    char *device;      /* "" = the default choice */
+    mimus__gemm_kind gemm; /* auto */
+    uint64_t memory;     /* 0 = 80% of the device's; bytes, "4G" and "512M" on the command line */
+    uint64_t shard;      /* 0 = as large as the device allows; bytes, for tests */
+};
+
+/* The learning rate's factor at `step` (from 0) of `steps` in all, warm-up included; in (0, 1].
+ * Cosine and linear end at 0 after the last step: Loshchilov and Hutter 2017, eq. 5. */
+double mimus__config_rate(const mimus_config *config, uint64_t step, uint64_t steps,
+                          uint64_t steps_per_epoch);
+
+mimus_status mimus__config_to_json(json_t **out, const mimus_config *config);
+/* Set what the object names; unknown names and bad values are MIMUS_ERR_ARGUMENT. */
+mimus_status mimus__config_from_json(mimus_config *config, const json_t *json, const char *where);
+/* A deep copy. */
+mimus_status mimus__config_copy(mimus_config **out, const mimus_config *config);
+
+/* The network's shape for a schema. */
+mimus_status mimus__config_shape(mimus__shape *out, const mimus_config *config,
+                                 const mimus_schema *schema);
+
+#endif

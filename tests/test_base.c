@@ -1,0 +1,170 @@
+/* The base layer: messages, memory, numbers, files. */
+#include "support.h"
+
+#include "alloc.h"
+#include "file.h"
+#include "json.h"
+#include "rng.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+START_TEST(failure_keeps_one_line) {
+    ck_assert_int_eq(mimus__fail(MIMUS_ERR_DATA, "row %d:\n%s", 7, "bad\tsense"), MIMUS_ERR_DATA);
+    ck_assert_str_eq(mimus_last_error(), "row 7: bad sense");
+    mimus__fail_prefix(MIMUS_ERR_DATA, "%s", "file.rec");
+    ck_assert_str_eq(mimus_last_error(), "file.rec: row 7: bad sense");
+    ck_assert_str_eq(mimus_status_text(MIMUS_ERR_NO_DEVICE), "no OpenCL device");
+}
+END_TEST
+
+START_TEST(growing_keeps_content_and_zeroes_the_rest) {
+    uint32_t *array = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < 1000; i++) {
+        test_ok(mimus__grow(&array, &capacity, i + 1, sizeof *array));
+        ck_assert_uint_eq(array[i], 0);
+        array[i] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        ck_assert_uint_eq(array[i], i);
+    test_fails(mimus__grow(&array, &capacity, SIZE_MAX / 2, sizeof *array), MIMUS_ERR_MEMORY,
+               "cannot allocate");
+    ck_assert_uint_eq(array[999], 999);
+    free(array);
+}
+END_TEST
+
+/* Known answers of Random123's kat_vectors for philox4x32-10. */
+START_TEST(philox_gives_the_published_answers) {
+    mimus__philox zero = {{0, 0, 0, 0}};
+    mimus__philox got = mimus__philox4x32(zero, 0, 0);
+    const uint32_t want0[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(got.word[i], want0[i]);
+    mimus__philox pi = {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}};
+    got = mimus__philox4x32(pi, 0xa4093822, 0x299f31d0);
+    const uint32_t want1[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(got.word[i], want1[i]);
+}
+END_TEST
+
+START_TEST(bounded_numbers_stay_below_and_cover) {
+    mimus__rng rng = {.seed = 5, .stream = 1};
+    unsigned seen[7] = {0};
+    for (int i = 0; i < 7000; i++) {
+        uint64_t value = mimus__rng_below(&rng, 7);
+        ck_assert_uint_lt(value, 7);
+        seen[value]++;
+        double uniform = mimus__rng_uniform(&rng);
+        ck_assert(uniform >= 0 && uniform < 1);
+    }
+    for (int i = 0; i < 7; i++) /* expectation 1000, standard deviation 29 */
+        ck_assert(seen[i] > 850 && seen[i] < 1150);
+}
+END_TEST
+
+START_TEST(numbers_are_whole_strings) {
+    uint64_t u;
+    double d;
+    ck_assert(mimus__text_to_u64("18446744073709551615", &u) && u == UINT64_MAX);
+    const char *not_u64[] = {"", "-1", " 1", "1 ", "1x", "18446744073709551616", "+1"};
+    for (size_t i = 0; i < sizeof not_u64 / sizeof *not_u64; i++)
+        ck_assert_msg(!mimus__text_to_u64(not_u64[i], &u), "\"%s\"", not_u64[i]);
+    ck_assert(mimus__text_to_double("-1.5e-3", &d) && d == -1.5e-3);
+    ck_assert(mimus__text_to_double("1e-400", &d)); /* underflow is a small number */
+    const char *not_double[] = {"", "nan", "inf", "1e999", "1.5x", " 1", "--1"};
+    for (size_t i = 0; i < sizeof not_double / sizeof *not_double; i++)
+        ck_assert_msg(!mimus__text_to_double(not_double[i], &d), "\"%s\"", not_double[i]);
+}
+END_TEST
+
+START_TEST(a_file_is_replaced_whole_or_not_at_all) {
+    char path[512], deep[600];
+    snprintf(path, sizeof path, "%s", test_folder_path("value.txt"));
+    test_ok(mimus__file_replace(path, "old", 3));
+    mimus__file_writer writer;
+    test_ok(mimus__file_writer_open(&writer, path));
+    fputs("half of the new", writer.stream);
+    mimus__file_writer_abort(&writer);
+    char *content;
+    size_t bytes;
+    test_ok(mimus__file_read(path, 100, &content, &bytes));
+    ck_assert_str_eq(content, "old");
+    free(content);
+    test_ok(mimus__file_replace(path, "new content", 11));
+    test_ok(mimus__file_read(path, 11, &content, &bytes));
+    ck_assert_str_eq(content, "new content");
+    ck_assert_uint_eq(bytes, 11);
+    free(content);
+    test_fails(mimus__file_read(path, 10, &content, &bytes), MIMUS_ERR_FORMAT, "more than 10");
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & 0400, 0400);
+    snprintf(deep, sizeof deep, "%s/a/b/c", test_folder());
+    test_fails(mimus__file_replace(deep, "", 0), MIMUS_ERR_IO, "cannot write");
+    test_ok(mimus__file_make_folder(deep));
+    test_ok(mimus__file_make_folder(deep));
+    ck_assert(mimus__file_is_folder(deep));
+    test_fails(mimus__file_make_folder(path), MIMUS_ERR_IO, "cannot make the folder");
+    test_folder_remove();
+    ck_assert(!mimus__file_exists(path));
+}
+END_TEST
+
+/* /dev/full gives ENOSPC at the first flush: the error must come out of commit. */
+START_TEST(a_full_disk_is_an_error) {
+    mimus__file_writer writer;
+    const char *path = test_folder_path("full");
+    test_ok(mimus__file_replace(path, "old", 3));
+    test_ok(mimus__file_writer_open(&writer, path));
+    ck_assert_ptr_nonnull(freopen("/dev/full", "wb", writer.stream));
+    fputs("new", writer.stream);
+    test_fails(mimus__file_writer_commit(&writer), MIMUS_ERR_IO, "No space left");
+    char *content;
+    size_t bytes;
+    test_ok(mimus__file_read(path, 100, &content, &bytes));
+    ck_assert_str_eq(content, "old");
+    free(content);
+    test_folder_remove();
+}
+END_TEST
+
+START_TEST(json_errors_say_where_and_what) {
+    json_t *value;
+    test_fails(mimus__json_parse(&value, "{\"a\": }", 7, "x.json"), MIMUS_ERR_FORMAT,
+               "x.json: not valid JSON: line 1");
+    test_fails(mimus__json_parse(&value, "{\"a\":1,\"a\":2}", 13, "x.json"), MIMUS_ERR_FORMAT,
+               "duplicate");
+    test_ok(mimus__json_parse(&value, "{\"a\":1,\"b\":\"t\",\"c\":-2}", 22, "x.json"));
+    uint64_t u;
+    const char *text;
+    test_ok(mimus__json_get_u64(value, "a", "x", &u));
+    ck_assert_uint_eq(u, 1);
+    test_fails(mimus__json_get_u64(value, "c", "x", &u), MIMUS_ERR_FORMAT, "0 or more");
+    test_fails(mimus__json_get_u64(value, "b", "x", &u), MIMUS_ERR_FORMAT, "is a string");
+    test_ok(mimus__json_get_string(value, "b", "x", &text));
+    ck_assert_str_eq(text, "t");
+    test_fails(mimus__json_get_string(value, "z", "x", &text), MIMUS_ERR_FORMAT, "is nothing");
+    ck_assert(json_is_null(mimus__json_number(0.0 / 0.0)));
+    json_decref(value);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("base");
+    TCase *all = tcase_create("base");
+    tcase_add_test(all, failure_keeps_one_line);
+    tcase_add_test(all, growing_keeps_content_and_zeroes_the_rest);
+    tcase_add_test(all, philox_gives_the_published_answers);
+    tcase_add_test(all, bounded_numbers_stay_below_and_cover);
+    tcase_add_test(all, numbers_are_whole_strings);
+    tcase_add_test(all, a_file_is_replaced_whole_or_not_at_all);
+    tcase_add_test(all, a_full_disk_is_an_error);
+    tcase_add_test(all, json_errors_say_where_and_what);
+    suite_add_tcase(suite, all);
+    return test_run(suite);
+}
