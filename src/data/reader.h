@@ -5,14 +5,23 @@
 
 #include "schema.h"
 
-/* Where a reader puts what it finds: first begin, then samples in order, episodes ended. The
- * sink is a recorder (import) or memory (train on a foreign file). */
+/* Where a reader puts what it finds: first begin, then samples in order, episodes ended. Whoever
+ * wants samples puts this at the front of his own struct: a file being written (import), memory
+ * (train on a foreign file). A reader of several files begins once a file; a sink refuses a second
+ * schema that differs from its first. */
 typedef struct mimus__sink mimus__sink;
+struct mimus__sink {
+    mimus_status (*begin)(mimus__sink *sink, const mimus_schema *schema);
+    mimus_status (*append)(mimus__sink *sink, const float *senses, const uint16_t *actions,
+                           const uint8_t *legal, float weight);
+    mimus_status (*end_episode)(mimus__sink *sink);
+};
+
 mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema);
 /* Arguments as mimus_recorder_append, without judging the sample: audit.h does that later. */
 mimus_status mimus__sink_append(mimus__sink *sink, const float *senses, const uint16_t *actions,
                                 const uint8_t *legal, float weight);
-mimus_status mimus__sink_end_episode(mimus__sink *sink);
+mimus_status mimus__sink_end_episode(mimus__sink *sink); /* twice in a row is once */
 
 typedef struct mimus__reader_option {
     const char *key;  /* "senses" */
@@ -20,12 +29,13 @@ typedef struct mimus__reader_option {
 } mimus__reader_option;
 
 typedef struct mimus__reader {
-    const char *name;  /* "npz" */
-    const char *label; /* "NumPy .npz" */
+    const char *name;                    /* "npz" */
+    const char *label;                   /* "NumPy .npz" */
     const mimus__reader_option *options; /* ends in a NULL key */
     /* Whether the file of that name with these first bytes looks like this format. */
     bool (*probe)(const char *path, const uint8_t *head, size_t bytes);
-    /* Read it all; `options` as in mimus_source, checked against the table already. */
+    /* Read it all; `options` as in mimus_source, checked (mimus__reader_check) already. Progress is
+     * reported as the phase "load", in samples of this file. */
     mimus_status (*read)(const char *path, const char *const *options, mimus__sink *sink,
                          const mimus_watch *watch);
 } mimus__reader;
@@ -33,9 +43,12 @@ typedef struct mimus__reader {
 /* By name (MIMUS_ERR_ARGUMENT lists the names), or by probing the file (MIMUS_ERR_FORMAT says
  * what the file looks like and which formats there are). */
 mimus_status mimus__reader_find(const mimus__reader **out, const char *name, const char *path);
-/* The table; NULL past the last. */
+/* The table, in the order of probing; NULL past the last. */
 const mimus__reader *mimus__reader_at(size_t index);
-/* The value of `key` in NULL-terminated "key=value" texts, or NULL. */
+/* MIMUS_ERR_ARGUMENT for an option that the reader does not know (naming those it does), that is
+ * not "key=value", or that is given twice. `options` may be NULL. */
+mimus_status mimus__reader_check(const mimus__reader *reader, const char *const *options);
+/* The value of `key` in NULL-terminated "key=value" texts (which may be NULL), or NULL. */
 const char *mimus__reader_option_value(const char *const *options, const char *key);
 
 #endif
