@@ -28,6 +28,32 @@ mimus_status mimus__text_copy(char **out, const char *text) {
     return text == NULL ? MIMUS_OK : mimus__text_format(out, "%s", text);
 }
 
+/* Bytes that follow `lead`, or -1; `low` and `high` bound the first of them (Unicode 15, table
+ * 3-7). */
+static int utf8_tail(unsigned lead, unsigned *low, unsigned *high) {
+    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (lead < 0x80)
+        return 0;
+    if (lead < 0xC2 || lead > 0xF4)
+        return -1;
+    return lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+}
+
+bool mimus__text_is_utf8(const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        unsigned low, high;
+        int tail = utf8_tail(*c++, &low, &high);
+        for (int i = 0; i < tail; i++, c++, low = 0x80, high = 0xBF) {
+            if (*c < low || *c > high) /* the final NUL is below too */
+                return false;
+        }
+        if (tail < 0)
+            return false;
+    }
+    return true;
+}
+
 bool mimus__text_to_u64(const char *text, uint64_t *out) {
     if (*text < '0' || *text > '9') /* strtoull would take a sign and white space */
         return false;

@@ -1,0 +1,247 @@
+/* Schemas: deep copies, limits, the JSON form, and differences told apart. */
+#include "support.h"
+
+#include "schema.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const senses[] = {"x", "y", "h\xC3\xB6he"};
+static const char *const gun[] = {"hold", "fire"};
+static const mimus_head heads[] = {{"gun", 2, gun}, {NULL, 3, NULL}};
+static const mimus_schema named = {3, senses, 2, heads, true, false};
+
+static void same(const mimus_schema *a, const mimus_schema *b) {
+    test_ok(mimus__schema_match(a, "a", b, "b", true));
+    ck_assert((a->sense_names == NULL) == (b->sense_names == NULL));
+    for (uint32_t h = 0; h < a->heads; h++)
+        ck_assert((a->head[h].action_names == NULL) == (b->head[h].action_names == NULL));
+}
+
+START_TEST(a_copy_owns_all_it_names) {
+    char name[] = "gun", sense[] = "speed", action[] = "hold";
+    const char *sense_names[] = {sense};
+    const char *action_names[] = {action, "fire"};
+    mimus_head head = {name, 2, action_names};
+    mimus_schema schema = {1, sense_names, 1, &head, false, true};
+    mimus_schema *copy = NULL;
+    test_ok(mimus__schema_copy(&copy, &schema));
+    memset(name, '#', 3);
+    memset(sense, '#', 5);
+    memset(action, '#', 4);
+    memset(&head, 0xA5, sizeof head);
+    memset(&schema, 0xA5, sizeof schema);
+    ck_assert_str_eq(copy->sense_names[0], "speed");
+    ck_assert_str_eq(copy->head[0].name, "gun");
+    ck_assert_str_eq(copy->head[0].action_names[0], "hold");
+    ck_assert_str_eq(copy->head[0].action_names[1], "fire");
+    ck_assert(copy->weights && !copy->masks);
+    mimus__schema_free(copy);
+    mimus__schema_free(NULL);
+}
+END_TEST
+
+START_TEST(heads_without_a_name_are_numbered) {
+    mimus_schema *copy = NULL;
+    mimus_head *many = calloc(MIMUS__MAX_HEADS, sizeof *many);
+    for (uint32_t h = 0; h < MIMUS__MAX_HEADS; h++)
+        many[h].actions = 2;
+    mimus_schema schema = {1, NULL, MIMUS__MAX_HEADS, many, true, true};
+    test_ok(mimus__schema_copy(&copy, &schema));
+    ck_assert_str_eq(copy->head[0].name, "head0");
+    ck_assert_str_eq(copy->head[4095].name, "head4095");
+    ck_assert_uint_eq(mimus__schema_actions(copy), 8192);
+    mimus__schema_free(copy);
+    free(many);
+}
+END_TEST
+
+static void refused(mimus_schema schema, const char *part) {
+    mimus_schema *copy = NULL;
+    test_fails(mimus__schema_copy(&copy, &schema), MIMUS_ERR_SCHEMA, part);
+    ck_assert_ptr_null(copy);
+}
+
+START_TEST(limits_are_named) {
+    static const char *const hole[] = {"x", NULL};
+    static const char *const latin[] = {"h\xF6he"};
+    static const mimus_head two = {"a", 2, NULL};
+    static const mimus_head one = {"a", 1, NULL}, many = {"a", 65535, NULL};
+    static const mimus_head bad_name = {"\xFF", 2, NULL}, bad_action = {"a", 2, hole};
+    mimus_head huge[17];
+    refused((mimus_schema){0, NULL, 1, &two, false, false}, "1 to 1048576 senses, not 0");
+    refused((mimus_schema){(1 << 20) + 1, NULL, 1, &two, false, false}, "senses, not 1048577");
+    refused((mimus_schema){1, NULL, 0, &two, false, false}, "1 to 4096 heads, not 0");
+    refused((mimus_schema){1, NULL, 1, NULL, false, false}, "1 to 4096 heads, not 0");
+    refused((mimus_schema){1, NULL, 4097, &two, false, false}, "heads, not 4097");
+    refused((mimus_schema){2, hole, 1, &two, false, false}, "sense 1 has no name");
+    refused((mimus_schema){1, latin, 1, &two, false, false}, "sense 0 is not UTF-8");
+    refused((mimus_schema){1, NULL, 1, &one, false, false}, "head 0: 2 to 65534 actions, not 1");
+    refused((mimus_schema){1, NULL, 1, &many, false, false}, "actions, not 65535");
+    refused((mimus_schema){1, NULL, 1, &bad_name, false, false}, "head 0 is not UTF-8");
+    refused((mimus_schema){1, NULL, 1, &bad_action, false, false}, "head 0: action 1 has no name");
+    for (int h = 0; h < 17; h++)
+        huge[h] = (mimus_head){NULL, 65534, NULL};
+    refused((mimus_schema){1, NULL, 17, huge, false, false}, "in all heads, not 1114078");
+    mimus_schema *copy = NULL;
+    test_ok(mimus__schema_copy(&copy, &(mimus_schema){1 << 20, NULL, 16, huge, true, false}));
+    ck_assert_uint_eq(mimus__schema_mask_words(copy), (16 * 65534 + 31) / 32);
+    mimus__schema_free(copy);
+}
+END_TEST
+
+START_TEST(json_holds_all_of_it) {
+    const char *want = "{\"senses\": [\"x\", \"y\", \"h\xC3\xB6he\"], \"heads\": [{\"name\": "
+                       "\"gun\", \"actions\": [\"hold\", \"fire\"]}, {\"name\": \"head1\", "
+                       "\"actions\": 3}], \"masks\": true, \"weights\": false}";
+    json_t *json = NULL;
+    char *text = NULL;
+    mimus_schema *back = NULL;
+    test_ok(mimus__schema_to_json(&json, &named));
+    test_ok(mimus__json_text(&text, json, 0));
+    ck_assert_str_eq(text, want);
+    test_ok(mimus__schema_from_json(&back, json, "here"));
+    same(&named, back);
+    ck_assert_str_eq(back->head[1].name, "head1");
+    json_decref(json);
+    free(text);
+
+    test_ok(mimus__schema_to_json(&json, &(mimus_schema){143, NULL, 1, heads, false, true}));
+    test_ok(mimus__json_text(&text, json, 0));
+    ck_assert_ptr_nonnull(strstr(text, "{\"senses\": 143, "));
+    mimus__schema_free(back);
+    test_ok(mimus__schema_from_json(&back, json, "here"));
+    ck_assert_uint_eq(back->senses, 143);
+    ck_assert(back->weights && !back->masks);
+    mimus__schema_free(back);
+    json_decref(json);
+    free(text);
+}
+END_TEST
+
+START_TEST(malformed_json_is_refused) {
+    static const struct {
+        const char *json;
+        mimus_status status;
+        const char *part;
+    } cases[] = {
+        {"[]", MIMUS_ERR_FORMAT, "\"masks\" should be true or false"},
+        {"{'masks':true,'weights':1}", MIMUS_ERR_FORMAT, "\"weights\" should be true or false"},
+        {"{'masks':true,'weights':true}", MIMUS_ERR_FORMAT, "\"senses\" should be a number"},
+        {"{'masks':true,'weights':true,'senses':-1}", MIMUS_ERR_SCHEMA, "not -1"},
+        {"{'masks':true,'weights':true,'senses':4294967297}", MIMUS_ERR_SCHEMA, "not 4294967297"},
+        {"{'masks':true,'weights':true,'senses':['a',1]}", MIMUS_ERR_FORMAT, "name 1 of"},
+        {"{'masks':true,'weights':true,'senses':1}", MIMUS_ERR_FORMAT, "\"heads\" should be"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':{}}", MIMUS_ERR_FORMAT, "\"heads\""},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[]}", MIMUS_ERR_SCHEMA, "here: 1 to"},
+        {"{'masks':true,'weights':true,'senses':0,'heads':[{'name':'a','actions':2}]}",
+         MIMUS_ERR_SCHEMA, "here: 1 to 1048576 senses, not 0"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[7]}", MIMUS_ERR_FORMAT, "here: head 0"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[{'name':'a','actions':2},{'name':'b'}]}",
+         MIMUS_ERR_FORMAT, "here: head 1: \"actions\" should be a number"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[{'name':'a','actions':65535}]}",
+         MIMUS_ERR_SCHEMA, "here: head 0: at most 65534 actions, not 65535"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[{'name':'a','actions':['x',2]}]}",
+         MIMUS_ERR_FORMAT, "here: head 0: name 1 of"},
+        {"{'masks':true,'weights':true,'senses':1,'heads':[{'name':'a','actions':['x']}]}",
+         MIMUS_ERR_SCHEMA, "here: head 0: 2 to 65534 actions, not 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s", cases[i].json);
+        for (char *c = text; *c != '\0'; c++)
+            *c = *c == '\'' ? '"' : *c;
+        json_t *json = NULL;
+        mimus_schema *schema = NULL;
+        test_ok(mimus__json_parse(&json, text, strlen(text), "text"));
+        test_fails(mimus__schema_from_json(&schema, json, "here"), cases[i].status, cases[i].part);
+        ck_assert_ptr_null(schema);
+        json_decref(json);
+    }
+}
+END_TEST
+
+static void differs(const mimus_schema *other, const char *part) {
+    test_fails(mimus__schema_match(&named, "a.rec", other, "b.rec", true), MIMUS_ERR_SCHEMA, part);
+}
+
+START_TEST(the_first_difference_is_named_with_both_sides) {
+    static const char *const other_senses[] = {"x", "z", "h\xC3\xB6he"};
+    static const char *const other_gun[] = {"hold", "throw"};
+    const mimus_head other_name[] = {{"bow", 2, gun}, {NULL, 3, NULL}};
+    const mimus_head other_actions[] = {{"gun", 2, other_gun}, {NULL, 3, NULL}};
+    const mimus_head other_count[] = {{"gun", 2, gun}, {NULL, 4, NULL}};
+    mimus_schema other = named;
+    other.senses = 2;
+    differs(&other, "senses: 3 in a.rec, 2 in b.rec");
+    other = named;
+    other.heads = 1;
+    differs(&other, "heads: 2 in a.rec, 1 in b.rec");
+    other = named;
+    other.sense_names = other_senses;
+    differs(&other, "sense 1: \"y\" in a.rec, \"z\" in b.rec");
+    other.sense_names = NULL; /* one side without names is no difference */
+    test_ok(mimus__schema_match(&named, "a.rec", &other, "b.rec", true));
+    other.head = other_name;
+    differs(&other, "head 0: \"gun\" in a.rec, \"bow\" in b.rec");
+    other.head = other_actions;
+    differs(&other, "head 0, action 1: \"fire\" in a.rec, \"throw\" in b.rec");
+    other.head = other_count;
+    differs(&other, "actions of head 1: 3 in a.rec, 4 in b.rec");
+    other = named;
+    other.masks = false;
+    differs(&other, "a.rec has masks and b.rec has none");
+    other = named;
+    other.weights = true;
+    differs(&other, "b.rec has weights and a.rec has none");
+    test_ok(mimus__schema_match(&named, "a.rec", &other, "b.rec", false));
+}
+END_TEST
+
+START_TEST(mask_words_cover_all_actions) {
+    static const struct {
+        uint32_t actions, words;
+    } cases[] = {{2, 1}, {31, 1}, {32, 1}, {33, 2}, {63, 2}, {64, 2}, {65, 3}, {1000, 32}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        mimus_head head = {NULL, cases[i].actions, NULL};
+        mimus_schema schema = {1, NULL, 1, &head, true, false};
+        ck_assert_uint_eq(mimus__schema_mask_words(&schema), cases[i].words);
+        schema.masks = false;
+        ck_assert_uint_eq(mimus__schema_mask_words(&schema), 0);
+        ck_assert_uint_eq(mimus__schema_actions(&schema), cases[i].actions);
+    }
+}
+END_TEST
+
+/* Judged by the JSON library, which has its own decoder. */
+START_TEST(utf8_is_what_json_takes) {
+    for (unsigned a = 1; a < 256; a++) {
+        for (unsigned b = 0; b < 256; b += 3) {
+            for (unsigned c = 0x7F; c < 0xC1; c += 0x41 / 4) {
+                const char text[] = {(char)a, (char)b, (char)c, (char)0x80, 0};
+                json_t *json = json_string(text);
+                ck_assert_msg(mimus__text_is_utf8(text) == (json != NULL), "%02x %02x %02x", a, b,
+                              c);
+                json_decref(json);
+            }
+        }
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("schema");
+    TCase *tests = tcase_create("schema");
+    tcase_add_test(tests, a_copy_owns_all_it_names);
+    tcase_add_test(tests, heads_without_a_name_are_numbered);
+    tcase_add_test(tests, limits_are_named);
+    tcase_add_test(tests, json_holds_all_of_it);
+    tcase_add_test(tests, malformed_json_is_refused);
+    tcase_add_test(tests, the_first_difference_is_named_with_both_sides);
+    tcase_add_test(tests, mask_words_cover_all_actions);
+    tcase_add_test(tests, utf8_is_what_json_takes);
+    suite_add_tcase(suite, tests);
+    return test_run(suite);
+}
