@@ -25,6 +25,7 @@ typedef struct mimus__device_info {
 } mimus__device_info;
 
 typedef struct mimus__device mimus__device;
+typedef struct mimus__staging mimus__staging;
 
 /* Choose by `selector` ("gpu", "cpu", "P:D", part of a name, case-insensitive; NULL or "": the
  * MIMUS_DEVICE variable, else the first GPU, else the first CPU) and open. MIMUS_ERR_NO_DEVICE says which of loader,
@@ -32,6 +33,9 @@ typedef struct mimus__device mimus__device;
  * buffers together; 0: 80% of the device's memory. */
 mimus_status mimus__device_open(mimus__device **out, const char *selector, uint64_t budget);
 void mimus__device_close(mimus__device *device);
+
+/* "gpu", "cpu" or "accelerator". */
+const char *mimus__device_type_text(const mimus__device_info *info);
 
 const mimus__device_info *mimus__device_get_info(const mimus__device *device);
 cl_context mimus__device_context(const mimus__device *device);
@@ -50,6 +54,9 @@ mimus_status mimus__device_check(const mimus__device *device, cl_int code, const
 mimus_status mimus__device_pace(mimus__device *device);
 /* Wait for everything enqueued. Not a read. */
 mimus_status mimus__device_finish(mimus__device *device);
+/* Wait for a flushed command. On GPUs this and all other waits look at the queue and sleep in
+ * turns, for drivers whose waits spin a core (opencl.md 7); MIMUS_SPIN=1 leaves it to the driver. */
+mimus_status mimus__device_wait(const mimus__device *device, cl_event event);
 
 /* Blocking reads so far (mimus__buffer_read), kernel launches, and bytes in buffers now and at most. */
 uint64_t mimus__device_reads(const mimus__device *device);
@@ -62,5 +69,7 @@ mimus_status mimus__device_reserve(mimus__device *device, uint64_t bytes, const 
 void mimus__device_release(mimus__device *device, uint64_t bytes);
 void mimus__device_count_read(mimus__device *device);
 void mimus__device_count_launch(mimus__device *device);
+/* The device's staging memory (staging.h), made when first asked for; the device's own. */
+mimus_status mimus__device_staging(mimus__device *device, mimus__staging **out);
 
 #endif

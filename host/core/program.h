@@ -34,6 +34,10 @@ typedef struct mimus__program {
  * the first line of the build log. */
 mimus_status mimus__program_build(mimus__program *out, mimus__device *device, const char *file,
                                   const mimus__defines *defines);
+/* The same for a source in memory; `file` names it in messages. For tests and self-tests. */
+mimus_status mimus__program_build_text(mimus__program *out, mimus__device *device,
+                                       const char *file, const char *source,
+                                       const mimus__defines *defines);
 void mimus__program_free(mimus__program *program);
 
 /* The embedded file's text, or NULL. */
