@@ -16,6 +16,7 @@ function(mimus_layer name)
     set(sources ${PROJECT_BINARY_DIR}/empty.c)
   endif()
   add_library(mimus_${name} OBJECT ${sources})
+  set_target_properties(mimus_${name} PROPERTIES MIMUS_FOLDERS "${folders}") # for the tests of the layers
   target_include_directories(mimus_${name} PUBLIC ${folders} ${PROJECT_SOURCE_DIR}/include)
   foreach(below ${LAYER_ON})
     target_link_libraries(mimus_${name} PUBLIC mimus_${below})
@@ -23,6 +24,25 @@ function(mimus_layer name)
   target_link_libraries(mimus_${name} PUBLIC ${LAYER_LINK})
   target_compile_definitions(mimus_${name} PRIVATE _XOPEN_SOURCE=700 _DEFAULT_SOURCE)
   mimus_warnings(mimus_${name})
+  set(MIMUS_LAYERS ${MIMUS_LAYERS} ${name} PARENT_SCOPE)
+endfunction()
+
+# mimus_objects(OUT layers...): the object files of the layers, as sources of another target.
+function(mimus_objects out)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:mimus_\\1>")
+  set(${out} ${ARGN} PARENT_SCOPE)
+endfunction()
+
+# mimus_library(NAME LAYERS layers...): a library that is installed, made of whole layers.
+function(mimus_library name)
+  cmake_parse_arguments(LIBRARY "" "" "LAYERS" ${ARGN})
+  mimus_objects(objects ${LIBRARY_LAYERS})
+  add_library(${name} ${objects})
+  set_target_properties(${name} PROPERTIES
+    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::XXHASH m)
 endfunction()
 
 function(mimus_warnings target)

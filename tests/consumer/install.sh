@@ -1,0 +1,7 @@
+#!/bin/sh
+# install.sh CMAKE BUILD PREFIX
+# Installs the build, then moves what was installed: it must work wherever it lies.
+set -eu
+rm -rf "$3" "$3.first"
+"$1" --install "$2" --prefix "$3.first" >/dev/null
+mv "$3.first" "$3"
