@@ -81,19 +81,25 @@ static void network_init(reference_network *network, mimus__rng *rng, uint32_t s
     }
 }
 
+/* Every fifth parameter: 5 divides no width, so every row and column of the weights is met. */
 static void check_gradient(reference_network *network, const reference_batch *batch) {
-    size_t n = network->parameters;
-    size_t *index = calloc(n, sizeof *index);
-    double *got = calloc(n, sizeof *got), *want = calloc(n, sizeof *want);
-    ck_assert(index != NULL && got != NULL && want != NULL);
-    for (size_t i = 0; i < n; i++)
-        index[i] = i;
+    size_t n = 0;
+    size_t *index = calloc(network->parameters, sizeof *index);
+    double *all = calloc(network->parameters, sizeof *all);
+    double *got = calloc(network->parameters, sizeof *got);
+    double *want = calloc(network->parameters, sizeof *want);
+    ck_assert(index != NULL && all != NULL && got != NULL && want != NULL);
     reference_result result;
-    reference_gradient(network, batch, &result, got);
-    ck_assert_double_gt(reference_norm(network, got), 1e-3);
+    reference_gradient(network, batch, &result, all);
+    ck_assert_double_gt(reference_norm(network, all), 1e-3);
+    for (size_t i = 0; i < network->parameters; i += 5) {
+        index[n] = i;
+        got[n++] = all[i];
+    }
     reference_gradient_by_differences(network, batch, index, n, want);
     compare_check_doubles("gradient", got, want, 1, n, (compare_tolerance){1e-6, 1e-9});
     free(index);
+    free(all);
     free(got);
     free(want);
 }

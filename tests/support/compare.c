@@ -50,7 +50,7 @@ compare_report compare_floats(const float *got, const double *want, size_t n,
 
 static void difference_text(char *text, size_t size, compare_difference difference,
                             size_t columns) {
-    snprintf(text, size, "[%zu, %zu] %.9g instead of %.9g (off by %.3g)",
+    snprintf(text, size, "[%zu, %zu] %.12g instead of %.12g (off by %.3g)",
              difference.index / columns, difference.index % columns, difference.got,
              difference.want, distance(difference));
 }

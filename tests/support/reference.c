@@ -230,7 +230,6 @@ static void layer_row(const reference_network *network, uint32_t layer, uint32_t
 
 static void pass_run(const reference_network *network, const reference_batch *batch, bool training,
                      pass *p) {
-    pass_init(p, &network->shape, batch->rows);
     normalise(network, batch, p->input[0]);
     for (uint32_t l = 0; l < network->shape.layers; l++)
         for (uint32_t row = 0; row < batch->rows; row++)
@@ -240,6 +239,7 @@ static void pass_run(const reference_network *network, const reference_batch *ba
 void reference_forward(const reference_network *network, const reference_batch *batch,
                        bool training, double *logits) {
     pass p;
+    pass_init(&p, &network->shape, batch->rows);
     pass_run(network, batch, training, &p);
     memcpy(logits, p.input[network->shape.layers],
            (size_t)batch->rows * action_count(network) * sizeof *logits);
@@ -387,6 +387,7 @@ static void backward(const reference_network *network, uint32_t rows, const pass
 void reference_gradient(const reference_network *network, const reference_batch *batch,
                         reference_result *result, double *gradient) {
     pass p;
+    pass_init(&p, &network->shape, batch->rows);
     pass_run(network, batch, true, &p);
     double *dlogits = zeroed((size_t)batch->rows * action_count(network), sizeof *dlogits);
     reference_loss(network, batch, p.input[network->shape.layers], result, dlogits);
@@ -395,15 +396,13 @@ void reference_gradient(const reference_network *network, const reference_batch 
     pass_clear(&p);
 }
 
-static double loss_at(reference_network *network, const reference_batch *batch, size_t index,
-                      double value) {
+static double loss_at(reference_network *network, const reference_batch *batch, pass *p,
+                      size_t index, double value) {
     double kept = network->parameter[index];
     network->parameter[index] = value;
-    pass p;
     reference_result result;
-    pass_run(network, batch, true, &p);
-    reference_loss(network, batch, p.input[network->shape.layers], &result, NULL);
-    pass_clear(&p);
+    pass_run(network, batch, true, p);
+    reference_loss(network, batch, p->input[network->shape.layers], &result, NULL);
     network->parameter[index] = kept;
     return result.loss;
 }
@@ -412,14 +411,17 @@ void reference_gradient_by_differences(reference_network *network, const referen
                                        const size_t *index, size_t n, double *gradient) {
     /* Rounding is about 1e-16 / h, truncation h^4; small, so that few of relu's kinks are met. */
     const double h = 1e-5;
+    pass p;
+    pass_init(&p, &network->shape, batch->rows);
     for (size_t i = 0; i < n; i++) {
         double at = network->parameter[index[i]];
-        double near =
-            loss_at(network, batch, index[i], at + h) - loss_at(network, batch, index[i], at - h);
-        double far = loss_at(network, batch, index[i], at + 2 * h) -
-                     loss_at(network, batch, index[i], at - 2 * h);
+        double near = loss_at(network, batch, &p, index[i], at + h) -
+                      loss_at(network, batch, &p, index[i], at - h);
+        double far = loss_at(network, batch, &p, index[i], at + 2 * h) -
+                     loss_at(network, batch, &p, index[i], at - 2 * h);
         gradient[i] = (8 * near - far) / (12 * h);
     }
+    pass_clear(&p);
 }
 
 /* ---------------------------------------------------------------- optimizer */
