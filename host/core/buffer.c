@@ -9,41 +9,54 @@ static size_t whole_words(size_t bytes) {
     return (bytes + 3) / 4 * 4;
 }
 
-static mimus_status no_memory(cl_int code, const mimus__device *device, const char *what,
-                              size_t bytes) {
-    mimus_status status = mimus__device_check(device, code, what);
+/* Lazy drivers find out that there is no room at the first command on the buffer. */
+static mimus_status no_room(const mimus__device *device, cl_int code, const char *call,
+                            size_t bytes, const char *what) {
+    mimus_status status = mimus__device_check(device, code, call);
     if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
         code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE)
-        status = mimus__fail_prefix(MIMUS_ERR_MEMORY, "no room for a buffer of %zu bytes", bytes);
+        status = mimus__fail_prefix(MIMUS_ERR_MEMORY, "%s: no room for %zu bytes", what, bytes);
     return status;
 }
 
-static mimus_status fill(const mimus__buffer *buffer, size_t offset, uint32_t word, size_t bytes) {
-    cl_int code = mimus__cl.clEnqueueFillBuffer(mimus__device_queue(buffer->device), buffer->memory,
-                                                &word, sizeof word, offset, bytes, 0, NULL, NULL);
-    return mimus__device_check(buffer->device, code, "clEnqueueFillBuffer");
+static cl_int fill(const mimus__buffer *buffer, size_t offset, uint32_t word, size_t bytes) {
+    return mimus__cl.clEnqueueFillBuffer(mimus__device_queue(buffer->device), buffer->memory, &word,
+                                         sizeof word, offset, bytes, 0, NULL, NULL);
+}
+
+/* A CPU device is handed fresh pages, which are zero; others get a fill. */
+static mimus_status create(mimus__buffer *buffer, const char *what) {
+    mimus_status status = MIMUS_OK;
+    size_t bytes = whole_words(buffer->bytes);
+    bool in_place = mimus__device_get_info(buffer->device)->cpu;
+    cl_mem_flags flags = CL_MEM_READ_WRITE | (in_place ? CL_MEM_USE_HOST_PTR : 0);
+    cl_int code;
+    if (in_place)
+        MIMUS_TRY(mimus__pages_new(&buffer->pages, bytes, what));
+    buffer->memory = mimus__cl.clCreateBuffer(mimus__device_context(buffer->device), flags, bytes,
+                                              buffer->pages.start, &code);
+    if (buffer->memory == NULL)
+        status = no_room(buffer->device, code, "clCreateBuffer", bytes, what);
+    else if (!in_place)
+        status =
+            no_room(buffer->device, fill(buffer, 0, 0, bytes), "clEnqueueFillBuffer", bytes, what);
+out:
+    return status;
 }
 
 mimus_status mimus__buffer_new(mimus__buffer *out, mimus__device *device, size_t bytes,
                                const char *what) {
     mimus_status status = MIMUS_OK;
+    const mimus__device_info *info = mimus__device_get_info(device);
     mimus__buffer buffer = {.bytes = bytes > 0 ? bytes : 4};
-    uint64_t largest = mimus__device_get_info(device)->largest;
     *out = (mimus__buffer){0};
-    if (bytes > largest)
-        return mimus__fail(
-            MIMUS_ERR_MEMORY, "%s: %zu bytes are more than the largest buffer of %s, %llu", what,
-            bytes, mimus__device_get_info(device)->name, (unsigned long long)largest);
+    if (bytes > info->largest)
+        return mimus__fail(MIMUS_ERR_MEMORY,
+                           "%s: %zu bytes in one buffer, but %s takes at most %llu", what, bytes,
+                           info->name, (unsigned long long)info->largest);
     MIMUS_TRY(mimus__device_reserve(device, whole_words(buffer.bytes), what));
     buffer.device = device;
-    cl_int code;
-    buffer.memory = mimus__cl.clCreateBuffer(mimus__device_context(device), CL_MEM_READ_WRITE,
-                                             whole_words(buffer.bytes), NULL, &code);
-    if (buffer.memory == NULL) {
-        status = no_memory(code, device, what, buffer.bytes);
-        goto out;
-    }
-    MIMUS_TRY(fill(&buffer, 0, 0, whole_words(buffer.bytes)));
+    MIMUS_TRY(create(&buffer, what));
     *out = buffer;
     buffer.device = NULL;
 out:
@@ -63,17 +76,21 @@ mimus_status mimus__buffer_part(mimus__buffer *out, const mimus__buffer *whole, 
                                                 CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (memory == NULL)
         return mimus__device_check(whole->device, code, "clCreateSubBuffer");
-    *out = (mimus__buffer){whole->device, memory, bytes, true};
+    *out =
+        (mimus__buffer){.device = whole->device, .memory = memory, .bytes = bytes, .is_part = true};
     return MIMUS_OK;
 }
 
 void mimus__buffer_free(mimus__buffer *buffer) {
     if (buffer == NULL || buffer->device == NULL)
         return;
-    if (buffer->memory != NULL)
+    if (buffer->memory != NULL) {
+        mimus__cl.clFinish(mimus__device_queue(buffer->device));
         mimus__cl.clReleaseMemObject(buffer->memory);
+    }
     if (!buffer->is_part)
         mimus__device_release(buffer->device, whole_words(buffer->bytes));
+    mimus__pages_free(&buffer->pages);
     *buffer = (mimus__buffer){0};
 }
 
@@ -146,5 +163,6 @@ mimus_status mimus__buffer_fill(const mimus__buffer *buffer, size_t offset, uint
     if (offset % sizeof word != 0 || bytes % sizeof word != 0)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "cannot fill %zu bytes at %zu: not whole words",
                            bytes, offset);
-    return fill(buffer, offset, word, bytes);
+    return mimus__device_check(buffer->device, fill(buffer, offset, word, bytes),
+                               "clEnqueueFillBuffer");
 }

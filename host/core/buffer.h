@@ -1,15 +1,17 @@
 /* buffer - device memory. Sizes are bytes; every operation goes through the device's in-order
- * queue. Free buffers only when the queue no longer uses them (after a finish or a read). */
+ * queue. */
 #ifndef MIMUS_HOST_BUFFER_H
 #define MIMUS_HOST_BUFFER_H
 
 #include "device.h"
+#include "pages.h"
 
 typedef struct mimus__buffer {
     mimus__device *device; /* NULL: no buffer */
     cl_mem memory;
     size_t bytes;
     bool is_part;
+    mimus__pages pages; /* what the memory lives in on a CPU device */
 } mimus__buffer;
 
 /* A zeroed buffer; `what` names it when the device has no room ("weights"). 0 bytes become 4. */
@@ -18,6 +20,7 @@ mimus_status mimus__buffer_new(mimus__buffer *out, mimus__device *device, size_t
 /* A window into `whole`, origin a multiple of the device's base_align. Free before `whole`. */
 mimus_status mimus__buffer_part(mimus__buffer *out, const mimus__buffer *whole, size_t origin,
                                 size_t bytes);
+/* Waits for the queue, which may still use the memory; whoever frees does so between steps. */
 void mimus__buffer_free(mimus__buffer *buffer);
 
 /* Upload; returns when `source` may be reused. */

@@ -51,6 +51,8 @@ static mimus_status open_found(mimus__device *device, const mimus__found_device 
     device->id = found->id;
     device->budget = budget != 0 ? budget : default_budget(&found->info);
     device->poll = wants_polling(&found->info);
+    if (found->info.unusable != NULL)
+        return mimus__fail(MIMUS_ERR_NO_DEVICE, "%s %s", found->info.name, found->info.unusable);
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, 0, 0};
     memcpy(&properties[1], &found->platform, sizeof found->platform);
     cl_int code;

@@ -22,6 +22,7 @@ typedef struct mimus__device_info {
     uint32_t vector_width;  /* native float vector width, 1 where unknown */
     uint32_t base_align;    /* bytes a sub-buffer's origin must be a multiple of */
     bool fp16, fp64;
+    const char *unusable; /* why mimus cannot use it ("has no compiler"), static; NULL: it can */
 } mimus__device_info;
 
 typedef struct mimus__device mimus__device;

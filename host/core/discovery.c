@@ -127,6 +127,25 @@ static cl_int device_sizes(cl_device_id id, mimus__device_info *info) {
     return code;
 }
 
+/* Mesa's Clover stops at OpenCL 1.1; embedded profiles may lack a compiler. */
+static cl_int device_usable(cl_device_id id, mimus__device_info *info) {
+    cl_bool available = CL_FALSE, compiler = CL_FALSE;
+    int major = 0, minor = 0;
+    cl_int code =
+        mimus__cl.clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    if (code == CL_SUCCESS)
+        code = mimus__cl.clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler,
+                                         &compiler, NULL);
+    if (sscanf(info->version, "OpenCL %d.%d", &major, &minor) != 2 || major < 1 ||
+        (major == 1 && minor < 2))
+        info->unusable = "does not speak OpenCL 1.2";
+    else if (!available)
+        info->unusable = "is not available";
+    else if (!compiler)
+        info->unusable = "has no compiler";
+    return code;
+}
+
 static cl_int device_describe(cl_device_id id, mimus__device_info *info) {
     cl_int code = device_text(id, CL_DEVICE_NAME, info->name);
     if (code == CL_SUCCESS)
@@ -141,6 +160,8 @@ static cl_int device_describe(cl_device_id id, mimus__device_info *info) {
         code = device_sizes(id, info);
     if (code == CL_SUCCESS)
         code = device_extensions(id, info);
+    if (code == CL_SUCCESS)
+        code = device_usable(id, info);
     return code;
 }
 
@@ -162,8 +183,10 @@ static mimus_status add_device(mimus__discovery *out, size_t platform, size_t in
     }
     mimus_status status = mimus__grow(&out->devices, &out->device_capacity, out->device_count + 1,
                                       sizeof *out->devices);
-    if (status == MIMUS_OK)
+    if (status == MIMUS_OK) {
         out->devices[out->device_count++] = device;
+        out->platforms[platform].devices++;
+    }
     return status;
 }
 
@@ -246,18 +269,17 @@ void mimus__discovery_clear(mimus__discovery *found) {
 
 static bool is_cpu(const mimus__found_device *device, const char *text) {
     (void)text;
-    return device->info.cpu;
+    return device->info.cpu && device->info.unusable == NULL;
 }
 
 static bool is_gpu(const mimus__found_device *device, const char *text) {
     (void)text;
-    return device->info.gpu;
+    return device->info.gpu && device->info.unusable == NULL;
 }
 
 static bool is_any(const mimus__found_device *device, const char *text) {
-    (void)device;
     (void)text;
-    return true;
+    return device->info.unusable == NULL;
 }
 
 static bool is_numbered(const mimus__found_device *device, const char *text) {
@@ -298,38 +320,37 @@ static bool find_selected(const mimus__discovery *found, const char *selector, s
            find(found, is_on_platform, selector, chosen);
 }
 
-static void append(char *text, size_t bytes, const char *part) {
-    size_t length = strlen(text);
-    snprintf(text + length, bytes - length, "%s", part);
+enum { LIST_BYTES = 768 };
+
+static void append(char *list, const char *line) {
+    size_t length = strlen(list);
+    snprintf(list + length, LIST_BYTES - length, "%s%s", length > 0 ? ", " : "", line);
 }
 
-/* "0:0 pthread-AMD EPYC (cpu), 1:0 GeForce GTX 1080 Ti (gpu)" */
-static void list_devices(const mimus__discovery *found, char *text, size_t bytes) {
-    text[0] = '\0';
+/* "0:0 GeForce GTX 1080 Ti (gpu), 1:0 pthread-AMD EPYC (cpu), platform Clover (empty)" */
+static void list_all(const mimus__discovery *found, char *list) {
+    char line[448];
+    list[0] = '\0';
     for (size_t i = 0; i < found->device_count; i++) {
         const mimus__device_info *info = &found->devices[i].info;
-        char line[192];
-        snprintf(line, sizeof line, "%s%u:%u %s (%s)", i > 0 ? ", " : "", (unsigned)info->platform,
-                 (unsigned)info->index, info->name, mimus__device_type_text(info));
-        append(text, bytes, line);
+        snprintf(line, sizeof line, "%u:%u %s (%s%s%s)", (unsigned)info->platform,
+                 (unsigned)info->index, info->name, mimus__device_type_text(info),
+                 info->unusable != NULL ? ", " : "", info->unusable != NULL ? info->unusable : "");
+        append(list, line);
     }
-}
-
-static void list_platforms(const mimus__discovery *found, char *text, size_t bytes) {
-    text[0] = '\0';
     for (size_t i = 0; i < found->platform_count; i++) {
         const mimus__found_platform *platform = &found->platforms[i];
-        char line[448];
-        snprintf(line, sizeof line, "%s%s (%s)", i > 0 ? ", " : "",
-                 platform->name[0] != '\0' ? platform->name : "a platform without a name",
+        if (platform->devices > 0 && platform->error[0] == '\0')
+            continue;
+        snprintf(line, sizeof line, "platform %u %s (%s)", (unsigned)i, platform->name,
                  platform->error[0] != '\0' ? platform->error : "empty");
-        append(text, bytes, line);
+        append(list, line);
     }
 }
 
 mimus_status mimus__discovery_choose(const mimus__discovery *found, const char *selector,
                                      size_t *chosen) {
-    char list[768];
+    char list[LIST_BYTES];
     const char *from = "";
     if (selector == NULL || selector[0] == '\0') {
         selector = getenv("MIMUS_DEVICE");
@@ -339,11 +360,9 @@ mimus_status mimus__discovery_choose(const mimus__discovery *found, const char *
         selector = "";
     if (find_selected(found, selector, chosen))
         return MIMUS_OK;
-    if (found->device_count == 0) {
-        list_platforms(found, list, sizeof list);
-        return mimus__fail(MIMUS_ERR_NO_DEVICE, "no OpenCL platform has a device: %s", list);
-    }
-    list_devices(found, list, sizeof list);
+    list_all(found, list);
+    if (selector[0] == '\0')
+        return mimus__fail(MIMUS_ERR_NO_DEVICE, "no usable OpenCL device; there are: %s", list);
     return mimus__fail(MIMUS_ERR_NO_DEVICE, "no OpenCL device matches \"%s\"%s; there are: %s",
                        selector, from, list);
 }
@@ -419,6 +438,8 @@ static mimus_status describe_device(json_t *list, const mimus__device_info *info
     MIMUS_TRY(describe_sizes(row, info));
     MIMUS_TRY(mimus__json_set(row, "fp16", json_boolean(info->fp16)));
     MIMUS_TRY(mimus__json_set(row, "fp64", json_boolean(info->fp64)));
+    if (info->unusable != NULL)
+        MIMUS_TRY(mimus__json_set(row, "unusable", json_string(info->unusable)));
     MIMUS_TRY(mimus__json_set(row, "chosen", json_boolean(chosen)));
     MIMUS_TRY(mimus__json_append(list, json_incref(row)));
 out:

@@ -9,7 +9,8 @@ typedef struct mimus__found_platform {
     char name[128];
     char vendor[128];
     char version[128];
-    char error[256]; /* why its devices cannot be listed; "" when they are */
+    size_t devices;
+    char error[256]; /* why its devices, or one of them, cannot be listed; else "" */
 } mimus__found_platform;
 
 typedef struct mimus__found_device {
