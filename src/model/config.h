@@ -17,33 +17,35 @@ typedef enum mimus__gemm_kind {
     MIMUS__GEMM_TILE
 } mimus__gemm_kind;
 
-/* Names in the JSON file and on the command line are these, with "-" for "_" on the latter. */
+/* Names in the JSON file and on the command line are these, with "-" for "_" on the latter;
+ * config.c's table holds the defaults and ranges. */
 struct mimus_config {
-    uint32_t hidden[MIMUS__MAX_LAYERS - 1]; /* "hidden": [128, 128]; "128,128"; "none" is a linear policy */
+    uint32_t hidden[MIMUS__MAX_LAYERS - 1]; /* (hidden_layers); none: a linear policy */
     uint32_t hidden_layers;
-    mimus__activation activation; /* relu */
-    uint32_t stack;               /* 1 */
-    uint32_t epochs;              /* 12 */
-    uint32_t batch;               /* 4096 */
-    double lr;                    /* 1e-3 */
-    mimus__optimizer_kind optimizer; /* adam */
-    double beta1, beta2, epsilon; /* .9 .999 1e-8; beta1 is sgd's momentum too (Nesterov off) */
-    double weight_decay;          /* 0; adam, sgd: into the gradient; adamw: decoupled (Loshchilov, Hutter 2019) */
-    double clip;                  /* 0 = off; global norm */
-    mimus__schedule schedule;     /* "schedule": constant */
-    double warmup;                /* 0; epochs (a fraction counts) of linear warm-up */
-    double label_smoothing;       /* 0; spread over the legal actions */
-    double dropout;               /* 0; after every hidden activation */
-    mimus__class_weights class_weights; /* none */
-    double *head_weights; /* (head_weight_count), or NULL: all 1; "1,2,1" */
+    mimus__activation activation;
+    uint32_t stack;
+    uint32_t epochs;
+    uint32_t batch;
+    double lr;
+    mimus__optimizer_kind optimizer;
+    double beta1, beta2, epsilon; /* beta1 is sgd's momentum too (Nesterov off) */
+    double weight_decay;          /* adam, sgd: into the gradient; adamw: decoupled
+                                     (Loshchilov, Hutter 2019) */
+    double clip;                  /* global norm; 0 = off */
+    mimus__schedule schedule;
+    double warmup;          /* epochs (a fraction counts) of linear warm-up */
+    double label_smoothing; /* spread over the legal actions */
+    double dropout;         /* after every hidden activation */
+    mimus__class_weights class_weights;
+    double *head_weights; /* (head_weight_count), or NULL: all 1 */
     uint32_t head_weight_count;
-    double heldout;    /* "held_out": .1; fraction */
-    uint64_t seed;     /* 0 */
-    uint32_t patience; /* 0 = no early stopping; epochs without a better held-out loss */
+    double heldout;    /* "held_out": fraction */
+    uint64_t seed;     /* below 2^63, as a JSON integer is */
+    uint32_t patience; /* epochs without a better held-out loss; 0 = no early stopping */
     char *device;      /* "" = the default choice */
-    mimus__gemm_kind gemm; /* auto */
-    uint64_t memory;     /* 0 = 80% of the device's; bytes, "4G" and "512M" on the command line */
-    uint64_t shard;      /* 0 = as large as the device allows; bytes, for tests */
+    mimus__gemm_kind gemm;
+    uint64_t memory; /* bytes; 0 = 80% of the device's */
+    uint64_t shard;  /* bytes; 0 = as large as the device allows */
 };
 
 /* The learning rate's factor at `step` (from 0) of `steps` in all, warm-up included; in (0, 1].
@@ -57,7 +59,8 @@ mimus_status mimus__config_from_json(mimus_config *config, const json_t *json, c
 /* A deep copy. */
 mimus_status mimus__config_copy(mimus_config **out, const mimus_config *config);
 
-/* The network's shape for a schema. */
+/* The network's shape for a schema, checked (mimus__shape_check); MIMUS_ERR_ARGUMENT when
+ * head_weights has another number of weights than the schema has heads. */
 mimus_status mimus__config_shape(mimus__shape *out, const mimus_config *config,
                                  const mimus_schema *schema);
 

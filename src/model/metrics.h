@@ -21,8 +21,9 @@ mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint3
 
 /* Per head: samples, agreement, its standard error (over episodes when there are 20 or more, else
  * over samples: the result says which), nll, entropy, p_true, illegal (arg-max without the mask
- * forbidden by it), and the baselines majority (most frequent action of these samples, under the mask's veto
- * counted as a miss) and uniform_legal; joint: agreement of all heads at once, its standard error. */
+ * forbidden by it), and the baselines majority (most frequent action of these samples, under the
+ * mask's veto counted as a miss) and uniform_legal; joint: agreement of all heads at once, its
+ * standard error. */
 mimus_status mimus__metrics_json(json_t **out, const mimus__metrics *metrics);
 
 #endif
