@@ -208,6 +208,22 @@ typedef struct mimus_source {
     mimus_illegal illegal;
 } mimus_source;
 
+typedef struct mimus_format_option {
+    const char *key;  /* "senses" */
+    const char *help; /* one line: "the array of senses; default obs, observations, ..." */
+} mimus_format_option;
+
+/* A kind of file that a source may hold, and the "key=value" options its reader takes. */
+typedef struct mimus_format {
+    const char *name;                   /* "npz" */
+    const char *label;                  /* "NumPy .npz" */
+    const mimus_format_option *options; /* ends in a NULL key */
+} mimus_format;
+
+/* The formats there are, "rec" first, then in the order in which files are tried; false past the
+ * last. */
+MIMUS_API bool mimus_format_describe(size_t index, mimus_format *out);
+
 /* Write the files of `source` as one .rec; `*report` (may be NULL) gets a JSON object of counts.
  * The output appears only when it is complete. */
 MIMUS_API mimus_status mimus_import(const mimus_source *source, const char *out_path,

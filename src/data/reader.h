@@ -23,10 +23,7 @@ mimus_status mimus__sink_append(mimus__sink *sink, const float *senses, const ui
                                 const uint8_t *legal, float weight);
 mimus_status mimus__sink_end_episode(mimus__sink *sink); /* twice in a row is once */
 
-typedef struct mimus__reader_option {
-    const char *key;  /* "senses" */
-    const char *help; /* one line: "the array of senses; default obs, observations, ..." */
-} mimus__reader_option;
+typedef mimus_format_option mimus__reader_option;
 
 typedef struct mimus__reader {
     const char *name;                    /* "npz" */
