@@ -1,5 +1,7 @@
 #include "reader.h"
 
+#include "npz.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +25,7 @@ mimus_status mimus__sink_end_episode(mimus__sink *sink) {
 
 /* In the order of probing: what is recognised by its first bytes stands before what is guessed. */
 static const mimus__reader *const readers[] = {
-    NULL,
+    &mimus__npz_reader,
 };
 
 const mimus__reader *mimus__reader_at(size_t index) {

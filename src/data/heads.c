@@ -1,0 +1,138 @@
+#include "heads.h"
+
+#include "alloc.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One part of the text, "name:actions" or "actions", which is overwritten. */
+static mimus_status parse_head(mimus_head *out, char *part) {
+    mimus_status status = MIMUS_OK;
+    uint64_t actions = 0;
+    char *colon = strrchr(part, ':');
+    const char *digits = colon != NULL ? colon + 1 : part;
+    if (colon == part || !mimus__text_to_u64(digits, &actions))
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "heads: \"%s\" should be name:actions, or a number of actions", part);
+    if (actions < 2 || actions > MIMUS__MAX_ACTIONS)
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "heads: \"%s\": a head has 2 to %d actions", part,
+                           MIMUS__MAX_ACTIONS);
+    out->actions = (uint32_t)actions;
+    if (colon != NULL) {
+        *colon = '\0';
+        MIMUS_TRY(mimus__text_copy((char **)&out->name, part));
+    }
+out:
+    return status;
+}
+
+mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *text) {
+    mimus_status status = MIMUS_OK;
+    char *parts = NULL;
+    uint32_t heads = 0, wanted = 1;
+    *out = NULL;
+    MIMUS_TRY(mimus__text_copy(&parts, text));
+    for (const char *c = text; *c != '\0'; c++)
+        wanted += *c == ',';
+    if (wanted > MIMUS__MAX_HEADS)
+        MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "heads: %u heads; at most %d are possible",
+                              wanted, MIMUS__MAX_HEADS));
+    MIMUS_TRY(mimus__alloc(out, wanted, sizeof **out));
+    for (char *part = parts; part != NULL; heads++) {
+        char *comma = strchr(part, ',');
+        if (comma != NULL)
+            *comma++ = '\0';
+        MIMUS_TRY(parse_head(&(*out)[heads], part));
+        part = comma;
+    }
+    *count = heads;
+out:
+    free(parts);
+    if (status != MIMUS_OK) {
+        mimus__heads_free(*out, heads);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* "3,3,2" or the start of it. */
+static const char *sizes_text(const mimus_head *heads, uint32_t count, char *text, size_t bytes) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t h = 0; h < count && length < bytes; h++) {
+        if (h == 16) {
+            snprintf(text + length, bytes - length, ",...");
+            break;
+        }
+        length +=
+            (size_t)snprintf(text + length, bytes - length, h > 0 ? ",%u" : "%u", heads[h].actions);
+    }
+    return text;
+}
+
+static uint64_t total_actions(const mimus_head *heads, uint32_t count) {
+    uint64_t total = 0;
+    for (uint32_t h = 0; h < count; h++)
+        total += heads[h].actions;
+    return total;
+}
+
+mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32_t count,
+                                uint64_t mask_width) {
+    mimus_status status = MIMUS_OK;
+    char sizes[160];
+    mimus_head *heads = NULL;
+    MIMUS_TRY(mimus__alloc(&heads, count, sizeof *heads));
+    for (uint32_t h = 0; h < count; h++) {
+        if (largest[h] >= MIMUS__MAX_ACTIONS) {
+            status = mimus__fail(MIMUS_ERR_DATA, "head %u has a label of %lld; labels go up to %d",
+                                 h, (long long)largest[h], MIMUS__MAX_ACTIONS - 1);
+            goto out;
+        }
+        heads[h].actions = largest[h] < 2 ? 2 : (uint32_t)largest[h] + 1;
+    }
+    if (count == 1 && mask_width >= 2 && mask_width <= MIMUS__MAX_ACTIONS)
+        heads[0].actions = (uint32_t)mask_width;
+    if (mask_width > 0 && total_actions(heads, count) != mask_width) {
+        status = mimus__fail(MIMUS_ERR_ARGUMENT,
+                             "the masks are %llu wide, while the largest labels of the %u heads "
+                             "make %llu actions (%s); state the sizes with heads=",
+                             (unsigned long long)mask_width, count,
+                             (unsigned long long)total_actions(heads, count),
+                             sizes_text(heads, count, sizes, sizeof sizes));
+        goto out;
+    }
+    *out = heads;
+    heads = NULL;
+out:
+    mimus__heads_free(heads, count);
+    return status;
+}
+
+mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,
+                              uint64_t mask_width) {
+    uint64_t total = total_actions(heads, count);
+    if (count != columns)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "heads= names %u heads, and the samples have %llu actions each", count,
+                           (unsigned long long)columns);
+    if (mask_width > 0 && total != mask_width)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "heads= makes %llu actions in all, and the masks are %llu wide",
+                           (unsigned long long)total, (unsigned long long)mask_width);
+    return MIMUS_OK;
+}
+
+void mimus__heads_free(mimus_head *heads, uint32_t count) {
+    for (uint32_t h = 0; heads != NULL && h < count; h++)
+        free((char *)heads[h].name);
+    free(heads);
+}
+
+uint16_t mimus__heads_label(int64_t stored) {
+    if (stored == -1)
+        return MIMUS_NO_LABEL;
+    return stored >= 0 && stored < MIMUS__MAX_ACTIONS ? (uint16_t)stored : MIMUS__MAX_ACTIONS;
+}

@@ -1,0 +1,29 @@
+/* heads - head sizes and labels for foreign formats, which store numbers and no schema. */
+#ifndef MIMUS_DATA_HEADS_H
+#define MIMUS_DATA_HEADS_H
+
+#include "schema.h"
+
+/* Parse "move:5,shoot:2" or "5,2": every head's actions, with or without its name. Free with
+ * mimus__heads_free. MIMUS_ERR_ARGUMENT says which part is wrong. */
+mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *text);
+
+/* Infer the sizes from `largest` (count): the largest label seen of each head, below 0 for none. A
+ * head has largest + 1 actions, at least 2; a single head with masks has as many as they are wide.
+ * `mask_width` is 0 without masks. MIMUS_ERR_ARGUMENT asks for heads= when the sizes do not add up
+ * to the masks' width, MIMUS_ERR_DATA when a label is too large to be one. */
+mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32_t count,
+                                uint64_t mask_width);
+
+/* MIMUS_ERR_ARGUMENT unless stated heads are as many as the columns of labels, and have as many
+ * actions as the masks are wide (0: no masks). */
+mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,
+                              uint64_t mask_width);
+
+void mimus__heads_free(mimus_head *heads, uint32_t count);
+
+/* A stored label as a sample's: -1 is MIMUS_NO_LABEL; what fits no head (other negatives, above
+ * 65,533) becomes 65,534, which is out of every head's range, for the audit to find. */
+uint16_t mimus__heads_label(int64_t stored);
+
+#endif
