@@ -1,0 +1,103 @@
+/* mimus devices - the list. */
+#include "cli.h"
+#include "human.h"
+#include "options.h"
+#include "progress.h"
+#include "table.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const option_page page = {
+    .verb = "devices",
+    .usage = "[--device SELECTOR] [--json]\n",
+    .about = "List the OpenCL platforms and devices; a star marks the one that is used.\n",
+    .notes = "A selector is gpu, cpu, PLATFORM:DEVICE as listed, or a part of a name. Without\n"
+             "one the variable MIMUS_DEVICE counts, then the first GPU, then the first CPU.\n"
+             "\n"
+             "Examples\n"
+             "  mimus devices\n"
+             "  mimus devices --device gpu\n"
+             "  MIMUS_DEVICE=0:1 mimus train play.rec -o run\n"
+             "\n"
+             "Exit code 3: no device matches.\n",
+};
+
+static void show_platform(const json_t *platform) {
+    const char *error = cli_text(platform, "error");
+    char line[1024], fit[1024];
+    snprintf(line, sizeof line, "%s, %s", cli_text(platform, "name"),
+             cli_text(platform, "version"));
+    human_fit(fit, sizeof fit, error != NULL ? error : line, 100);
+    printf("platform %.0f: %s\n", cli_number(platform, "index"), fit);
+}
+
+/* What stands behind a device's row. */
+static const char *remark(const json_t *device) {
+    const char *unusable = cli_text(device, "unusable");
+    return unusable != NULL ? unusable : "";
+}
+
+static void show_devices(const json_t *document) {
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(document, "platforms"), i, row) show_platform(row);
+    static const char *const titles[] = {"",       "id",     "type",   "units", "memory",
+                                         "buffer", "device", "driver", ""};
+    cli_table *table = table_new("lllrrrlll");
+    for (size_t t = 0; t < sizeof titles / sizeof *titles; t++)
+        table_cell(table, "%s", titles[t]);
+    json_array_foreach(json_object_get(document, "devices"), i, row) {
+        table_cell(table, "%s", json_is_true(json_object_get(row, "chosen")) ? "*" : "");
+        table_cell(table, "%s", cli_text(row, "id"));
+        table_cell(table, "%s", cli_text(row, "type"));
+        table_cell(table, "%.0f", cli_number(row, "compute_units"));
+        table_cell(table, "%s", human_bytes(cli_number(row, "memory")).text);
+        table_cell(table, "%s", human_bytes(cli_number(row, "largest_buffer")).text);
+        table_cell(table, "%s", cli_text(row, "name"));
+        table_cell(table, "%s", cli_text(row, "driver"));
+        table_cell(table, "%s", remark(row));
+    }
+    table_print(table, stdout, "");
+}
+
+/* The library lists what there is even where nothing matches. */
+static bool nothing_chosen(const char *text) {
+    json_t *document = json_loads(text, 0, NULL);
+    bool nothing = json_is_null(json_object_get(document, "chosen"));
+    json_decref(document);
+    return nothing;
+}
+
+static int list_devices(const char *selector, bool raw) {
+    char *text = NULL;
+    mimus_status status = mimus_devices(selector, &text);
+    if (status != MIMUS_OK)
+        return cli_fail("devices", status);
+    bool nothing = nothing_chosen(text);
+    if (nothing) /* said first: showing the list may put another failure in its place */
+        cli_fail("devices", MIMUS_ERR_NO_DEVICE);
+    int code = cli_show("devices", text, raw, show_devices);
+    return code == CLI_DONE && nothing ? CLI_DEVICE : code;
+}
+
+int cmd_devices(int argc, char **argv) {
+    bool raw = false;
+    const char *selector = NULL;
+    const cli_option own[] = {
+        {.name = "device", .value = "SELECTOR", .help = "the device to use", .text = &selector},
+        {.name = "json", .help = "print the JSON document", .flag = &raw},
+    };
+    option_groups groups = {0};
+    int first, code;
+    options_add(&groups, "Options", own, sizeof own / sizeof *own, false);
+    if (options_parse(&page, &groups, argc, argv, &first, &code))
+        code = first < argc ? cli_usage("devices",
+                                        "\"%s\" is one argument too many; a device is "
+                                        "chosen with --device",
+                                        argv[first])
+                            : list_devices(selector, raw);
+    options_clear(&groups);
+    return code;
+}

@@ -1,0 +1,36 @@
+/* human - numbers and bars as people read them. */
+#ifndef MIMUS_CLI_HUMAN_H
+#define MIMUS_CLI_HUMAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A short text by value, so that several stand in one printf. */
+typedef struct human {
+    char text[32];
+} human;
+
+human human_count(double value);   /* 2,490,000 */
+human human_short(double value);   /* 2.49M */
+human human_bytes(double value);   /* 1.5 GiB */
+human human_share(double value);   /* 45.1% of 0.451 */
+human human_seconds(double value); /* 0.82 s, 4:05, 1:02:03 */
+human human_real(double value);    /* four significant digits and more: 1.2345, 1e-05 */
+
+/* "-" stands for NaN in all of them. */
+
+/* The cells that a text takes on a terminal. */
+size_t human_width(const char *text);
+
+/* Copy `text` in at most `cells` cells, the last one '~' (or an ellipsis) where it was cut;
+ * control characters become '?'. `bytes` of room for `out`, 4 a cell and 4 more are enough. */
+void human_fit(char *out, size_t bytes, const char *text, size_t cells);
+
+/* A bar of `share` (0 to 1) of `cells` cells, without what is empty: eighths of blocks where the
+ * locale is UTF-8, '#' elsewhere. */
+void human_bar(char *out, size_t bytes, double share, size_t cells);
+
+/* Whether the locale's characters are UTF-8. */
+int human_utf8(void);
+
+#endif

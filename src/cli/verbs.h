@@ -1,0 +1,7 @@
+/* verbs - one function a verb, in cmd_<verb>.c. argv[0] is the verb; they give an exit code. */
+#ifndef MIMUS_CLI_VERBS_H
+#define MIMUS_CLI_VERBS_H
+
+int cmd_devices(int argc, char **argv);
+
+#endif

@@ -1,0 +1,37 @@
+# The list of devices; ctest's machine has one at least.
+. "$(dirname "$0")/lib.sh"
+
+run 0 devices
+says out "platform 0: "
+[ "$(grep -c '^\*' out)" -eq 1 ] || fail "one device is the chosen one"
+silent err
+
+run 0 devices --json
+"$json" <out || fail "$ran: not a JSON object"
+silent err
+id=$("$json" devices 0 id <out)
+run 0 devices --dev "$id"
+grep -q "^\* *$id " out || fail "$ran: $id is not the chosen one"
+run 0 devices "--device=$id" --json
+[ "$("$json" chosen <out)" -eq 0 ] || fail "$ran: the first device is the chosen one"
+
+# Nothing matches: the list all the same, and why that is a failure.
+run 3 devices --device no-such-device
+says err 'mimus devices: no OpenCL device matches "no-such-device"'
+says out "platform 0: "
+[ "$(grep -c '^\*' out)" -eq 0 ] || fail "no device is the chosen one"
+run 3 devices --device no-such-device --json
+[ "$("$json" chosen <out)" = null ] || fail "$ran: chosen is not null"
+
+# The variable counts where no option is given.
+export MIMUS_DEVICE=no-such-device
+run 3 devices
+run 0 devices --device "$id"
+unset MIMUS_DEVICE
+
+# No driver at all.
+export OCL_ICD_VENDORS="$work/none" OCL_ICD_FILENAMES=
+run 3 devices
+silent out
+says err "mimus devices: "
+exit $bad
