@@ -1,6 +1,6 @@
 #!/bin/sh
 # symbols.sh HEADER LIBMIMUS LIBMIMUS_POLICY
-# The shared libraries export what mimus.h declares and nothing else; the one for games knows no OpenCL.
+# The shared libraries export what mimus.h declares and nothing else; the one for games needs no OpenCL.
 set -eu
 header=$1 mimus=$2 policy=$3
 work=$(mktemp -d)
@@ -16,21 +16,16 @@ sed '/libmimus only \*\//,$d' "$header" | declared >"$work/policy"
 [ "$(wc -l <"$work/mimus")" -gt "$(wc -l <"$work/policy")" ]
 
 bad=0
-compare() { # declared names, library
-    nm -D --defined-only "$2" | awk '{print $3}' | sort >"$work/exported"
-    if comm -13 "$1" "$work/exported" | grep .; then
-        echo "$2: exports what $header does not declare"
-        bad=1
-    fi
+refuse() { # message, names
+    [ -z "$2" ] || { printf '%s:\n%s\n' "$1" "$2"; bad=1; }
 }
-compare "$work/mimus" "$mimus"
-compare "$work/policy" "$policy"
-if readelf -d "$policy" | grep NEEDED | grep -iE 'opencl|clblast|stdc\+\+'; then
-    echo "$policy: a game must not need this"
-    bad=1
-fi
-if nm -D --undefined-only "$policy" | grep -E ' (cl[A-Z]|CLBlast|dlopen)'; then
-    echo "$policy: a game must not call this"
-    bad=1
-fi
+exported() {
+    nm -D --defined-only "$1" | awk '{print $3}' | sort
+}
+for library in "$mimus" "$policy"; do
+    exported "$library" >"$work/exported"
+    refuse "$library exports what $header does not declare" "$(comm -13 "$work/mimus" "$work/exported")"
+done
+refuse "$policy needs" "$(readelf -d "$policy" | grep NEEDED | grep -iE 'opencl|clblast|stdc\+\+' || true)"
+refuse "$policy calls" "$(nm -D --undefined-only "$policy" | grep -E ' (cl[A-Z]|CLBlast|dlopen)' || true)"
 exit $bad

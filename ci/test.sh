@@ -1,0 +1,139 @@
+#!/bin/sh
+# Builds mimus in every way it is meant to be built, and tests it in all of them.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+usage() {
+    cat <<'TEXT'
+usage: ci/test.sh [--quick] [--device NAME]
+  --quick         one compiler, without sanitizers, checkers and style
+  --device NAME   run the device tests on this device: gpu, cpu, 0:1 or part of a name (see: mimus devices)
+Builds into build-ci/; logs stand in build-ci/logs/. Exits with 1 when any stage failed.
+TEXT
+}
+
+quick=no
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) quick=yes ;;
+    --device)
+        [ $# -gt 1 ] || { usage >&2; exit 2; }
+        export MIMUS_DEVICE="$2"
+        shift
+        ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+
+out=$PWD/build-ci
+logs=$out/logs
+rm -rf "$logs"
+mkdir -p "$logs"
+jobs=$(nproc)
+failed=0
+table=''
+
+# stage NAME function arguments...: runs it into its log, notes the outcome and the seconds.
+stage() {
+    stage_name=$1
+    stage_began=$(date +%s)
+    shift
+    printf '== %s\n' "$stage_name"
+    if "$@" >"$logs/$stage_name.log" 2>&1; then
+        outcome=ok
+    else
+        outcome=FAILED
+        failed=1
+        tail -n 150 "$logs/$stage_name.log"
+    fi
+    table="$table$(printf '%-12s %-7s %5d s' "$stage_name" "$outcome" $(($(date +%s) - stage_began)))
+"
+    [ $outcome = ok ]
+}
+
+# ------------------------------------------------------------------ what the stages do
+
+sources() { # files of the working tree by pattern, with or without git
+    git ls-files -co --exclude-standard -- "$@" 2>/dev/null || find . -path './build*' -prune -o -name "$1" -print
+}
+
+style() {
+    status=0
+    tool=$(command -v clang-format-14 || command -v clang-format) || return 1
+    $tool --version | grep -q 'version 14' || echo "(style is that of clang-format 14; other versions may differ)"
+    sources '*.[ch]' | xargs "$tool" --dry-run -Werror || status=1
+    sources '*.sh' .ci/run | xargs shellcheck -S warning || status=1
+    return $status
+}
+
+build() { # name, options for cmake
+    folder=$out/$1
+    shift
+    cmake -G Ninja -B "$folder" -DMIMUS_WERROR=ON "$@" && ninja -C "$folder"
+}
+
+suite() { # name
+    ctest --test-dir "$out/$1" --output-on-failure -j "$jobs"
+}
+
+tidy() {
+    tool=$(command -v run-clang-tidy-14 || command -v run-clang-tidy) || return 1
+    $tool -quiet -j "$jobs" -p "$out/clang" '/(src|host|examples)/.*\.c$' >"$logs/tidy.txt" 2>&1 && return 0
+    grep -A 3 'error:' "$logs/tidy.txt"
+    return 1
+}
+
+# The tests that open no device.
+memory() {
+    status=0
+    for name in $(ctest --test-dir "$out/gcc" -N -LE device | sed -n 's/^ *Test *#[0-9]*: //p'); do
+        program=$out/gcc/tests/test_$name
+        [ -x "$program" ] || continue
+        echo "-- $name"
+        CK_DEFAULT_TIMEOUT=600 valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite \
+            "$program" || status=1
+    done
+    return $status
+}
+
+# Every kernel, on tiny shapes, in a simulator that sees accesses out of bounds, races and uninitialised reads.
+# It ends with 0 whatever it finds, so its log decides; now and then it aborts by itself: one more try.
+kernels() {
+    for try in 1 2; do
+        rm -f "$logs/oclgrind.txt"
+        env -u MIMUS_DEVICE oclgrind --data-races --uninitialized --log "$logs/oclgrind.txt" \
+            "$out/gcc/mimus" selftest && break
+        [ $try = 1 ] || return 1
+    done
+    ! grep . "$logs/oclgrind.txt"
+}
+
+# ------------------------------------------------------------------ the stages
+
+began_all=$(date +%s)
+stage deps sh ci/deps.sh
+if stage gcc-build build gcc -DCMAKE_C_COMPILER=gcc -DCMAKE_C_FLAGS=-g; then
+    stage gcc suite gcc
+fi
+if [ $quick = no ]; then
+    stage style style
+    # The static libraries have consumers too.
+    if stage clang-build build clang -DCMAKE_C_COMPILER=clang -DBUILD_SHARED_LIBS=OFF; then
+        stage clang suite clang
+        stage tidy tidy
+    fi
+    if stage asan-build build asan -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug -DMIMUS_SANITIZE=ON; then
+        stage asan suite asan
+    fi
+    stage valgrind memory
+    stage oclgrind kernels
+fi
+
+printf '\n%s' "$table"
+printf '%-20s %5d s\n' total $(($(date +%s) - began_all))
+for name in gcc clang asan; do
+    [ ! -f "$logs/$name.log" ] || { printf '\n%s:\n' "$name"; sed -n '/tests passed/,$p' "$logs/$name.log"; }
+done
+exit $failed
