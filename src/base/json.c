@@ -51,6 +51,19 @@ json_t *mimus__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *mimus__json_lossy_string(const char *text) {
+    char *copy = NULL;
+    if (mimus__text_is_utf8(text))
+        return json_string(text);
+    if (mimus__text_copy(&copy, text) != MIMUS_OK)
+        return NULL;
+    for (char *c = copy; *c != '\0'; c++)
+        *c = (unsigned char)*c > 0x7F ? '?' : *c;
+    json_t *string = json_string(copy);
+    free(copy);
+    return string;
+}
+
 mimus_status mimus__json_set(json_t *object, const char *key, json_t *value) {
     if (json_object_set_new(object, key, value) != 0)
         return mimus__fail(MIMUS_ERR_MEMORY, "cannot add \"%s\" to a JSON object", key);

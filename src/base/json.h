@@ -21,6 +21,10 @@ mimus_status mimus__json_write(const char *path, const json_t *value);
 /* json_real refuses NaN and infinities: they become null. */
 json_t *mimus__json_number(double value);
 
+/* A string of text from outside, such as a path: bytes above 0x7F become "?" when the text is not
+ * UTF-8. */
+json_t *mimus__json_lossy_string(const char *text);
+
 /* jansson reports a failed set or append by its return value only, which is easy to lose: these
  * take the reference and fail with MIMUS_ERR_MEMORY. A NULL `value` fails too. */
 mimus_status mimus__json_set(json_t *object, const char *key, json_t *value);

@@ -77,6 +77,20 @@ out:
     return status;
 }
 
+mimus_status mimus__record_file_header(uint8_t **out, size_t *bytes, const mimus_schema *schema) {
+    mimus_status status = MIMUS_OK;
+    const mimus__record record = {.count = MIMUS__REC_VERSION};
+    json_t *json = NULL;
+    *out = NULL;
+    MIMUS_TRY(mimus__schema_to_json(&json, schema));
+    status = mimus__record_json(out, bytes, MIMUS__RECORD_FILE, record, json);
+    if (status != MIMUS_OK)
+        mimus__fail_prefix(status, "the schema");
+out:
+    json_decref(json);
+    return status;
+}
+
 mimus__columns mimus__chunk_columns(const mimus_schema *schema, uint32_t samples) {
     const uint64_t n = samples;
     mimus__columns c = {0};

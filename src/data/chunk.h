@@ -11,19 +11,19 @@
 
 enum {
     MIMUS__REC_VERSION = 1,
-    MIMUS__REC_ALIGN = 64,           /* of records, payloads and columns */
-    MIMUS__REC_JSON_LIMIT = 32 << 20, /* bytes of the schema, or of the closing record's JSON */
-    MIMUS__CHUNK_BYTES = 1 << 20,    /* payload of a full chunk, unless one sample is larger */
+    MIMUS__REC_ALIGN = 64,            /* of records, payloads and columns */
+    MIMUS__REC_JSON_LIMIT = 16 << 20, /* bytes of the schema, or of the closing record's JSON */
+    MIMUS__CHUNK_BYTES = 1 << 20,     /* payload of a full chunk, unless one sample is larger */
     MIMUS__CHUNK_SAMPLES = 65536,
 };
 
 /* What begins every record, as it lies in the file. */
 typedef struct mimus__record {
     uint8_t magic[8];
-    uint32_t count; /* file header: the version; chunk: samples; closing record: 0 */
-    uint32_t flags; /* 0: none are defined, and a reader refuses those that it does not know */
-    uint64_t bytes; /* payload, a multiple of 64 */
-    uint64_t first; /* chunk: number of its first sample; closing record: all samples; else 0 */
+    uint32_t count;    /* file header: the version; chunk: samples; closing record: 0 */
+    uint32_t flags;    /* 0: none are defined, and a reader refuses those that it does not know */
+    uint64_t bytes;    /* payload, a multiple of 64 */
+    uint64_t first;    /* chunk: number of its first sample; closing record: all samples; else 0 */
     uint64_t checksum; /* XXH3-64 of the payload */
     uint32_t episodes; /* chunk: episodes that begin in it; else 0 */
     uint8_t reserved[12];
@@ -54,6 +54,9 @@ bool mimus__record_payload_good(const mimus__record *record, const void *payload
  * free(): the file header and the closing record. MIMUS_ERR_ARGUMENT above the limit. */
 mimus_status mimus__record_json(uint8_t **out, size_t *bytes, mimus__record_kind kind,
                                 mimus__record record, const json_t *json);
+
+/* The record that begins a file of that schema. */
+mimus_status mimus__record_file_header(uint8_t **out, size_t *bytes, const mimus_schema *schema);
 
 /* Byte offsets of the columns in a payload of n samples; masks and weights have no bytes when the
  * schema has none. */

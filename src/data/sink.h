@@ -3,37 +3,53 @@
 #ifndef MIMUS_DATA_SINK_H
 #define MIMUS_DATA_SINK_H
 
-#include "chunk.h"
+#include "file.h"
 #include "reader.h"
+#include "writer.h"
 
-/* Pass `&chunks->sink` to a reader. Begin may be called again for each file of a recording: what
- * follows must have the first schema and begins an episode. */
+/* What both have in common: pass `&chunks->sink` to a reader. Begin may be called again for each
+ * file of a recording: what follows must have the first schema and begins an episode. */
 typedef struct mimus__chunk_sink {
     mimus__sink sink;
     mimus_schema *schema; /* NULL before the first begin */
     mimus__chunk chunk;
-    uint64_t samples;
-    uint64_t episodes;
-    struct mimus__chunk_store *store; /* where finished chunks go */
+    mimus_status (*put)(struct mimus__chunk_sink *sink); /* take the chunk, which is done */
 } mimus__chunk_sink;
-
-mimus_status mimus__chunk_sink_to_memory(mimus__chunk_sink **out);
-/* `path` is replaced at commit; nothing of it is seen before. */
-mimus_status mimus__chunk_sink_to_file(mimus__chunk_sink **out, const char *path);
-/* Discards what was not committed or taken. */
-void mimus__chunk_sink_free(mimus__chunk_sink *sink);
 
 /* As mimus__sink_append, for a sample whose mask (W) is packed already, as in mimus__block. */
 mimus_status mimus__chunk_sink_append_packed(mimus__chunk_sink *sink, const float *senses,
                                              const uint16_t *actions, const uint32_t *mask,
                                              float weight);
 
-/* To a file: write the rest and the closing record with `metadata` (an object, or NULL: empty),
- * sync, and put the file in place. */
-mimus_status mimus__chunk_sink_commit(mimus__chunk_sink *sink, const json_t *metadata);
+/* Into memory: sealed chunks, each a whole record in memory of its own. */
+typedef struct mimus__memory_sink {
+    mimus__chunk_sink base;
+    uint8_t **chunk; /* (chunks) */
+    size_t chunks;
+    size_t capacity;
+    uint64_t samples; /* in them */
+} mimus__memory_sink;
 
-/* To memory: hand over all chunks, sealed records (chunk.h); free each and the array with free(). */
-mimus_status mimus__chunk_sink_take(mimus__chunk_sink *sink, uint8_t ***chunks, size_t *count);
+void mimus__memory_sink_init(mimus__memory_sink *sink);
+void mimus__memory_sink_clear(mimus__memory_sink *sink);
+/* Move the last, partial chunk to the others. Whoever takes `chunk` sets it to NULL and frees each
+ * with free(). */
+mimus_status mimus__memory_sink_finish(mimus__memory_sink *sink);
+
+/* Into a file. */
+typedef struct mimus__file_sink {
+    mimus__chunk_sink base;
+    mimus__file_writer file;
+    mimus__writer writer; /* .samples and .episodes count after commit */
+} mimus__file_sink;
+
+/* `path` is replaced at commit; nothing of it is seen before. */
+mimus_status mimus__file_sink_open(mimus__file_sink *sink, const char *path);
+/* Write the rest and the closing record with `metadata` (an object, or NULL: empty), sync, and put
+ * the file in place. MIMUS_ERR_DATA when nothing ever began. */
+mimus_status mimus__file_sink_commit(mimus__file_sink *sink, const json_t *metadata);
+/* Discards what was not committed; may follow a failed open. */
+void mimus__file_sink_clear(mimus__file_sink *sink);
 
 /* Read one file into a sink with the reader that `source` names or that the file's first bytes
  * suggest, its options checked. */

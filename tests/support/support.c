@@ -51,3 +51,11 @@ void test_folder_remove(void) {
         folder_owner = 0;
     }
 }
+
+void test_file_write(const char *path, const void *bytes, size_t count) {
+    remove(path); /* some file systems sync a file that was cut to nothing */
+    FILE *stream = fopen(path, "wb");
+    ck_assert_ptr_nonnull(stream);
+    ck_assert_uint_eq(fwrite(bytes, 1, count, stream), count);
+    ck_assert_int_eq(fclose(stream), 0);
+}

@@ -35,4 +35,7 @@ const char *test_folder(void);
 const char *test_folder_path(const char *name);
 void test_folder_remove(void);
 
+/* Make a file of those bytes, without the sync of mimus__file_replace: tests write thousands. */
+void test_file_write(const char *path, const void *bytes, size_t count);
+
 #endif

@@ -1,0 +1,331 @@
+#include "recording.h"
+
+#include "alloc.h"
+#include "scan.h"
+#include "sink.h"
+#include "text.h"
+#include "watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* A file of the recording; one that was read by a reader has no bytes of its own. */
+typedef struct file {
+    char *path;
+    const uint8_t *bytes; /* mapped, or NULL */
+    size_t size;
+} file;
+
+/* A chunk, wherever it lies. The header is a copy: a mapped file may change under our feet. */
+typedef struct entry {
+    mimus__record record;
+    const uint8_t *payload;
+    uint64_t first; /* row in the recording */
+    const file *file;
+    size_t index; /* in its file */
+    atomic_bool verified;
+} entry;
+
+struct mimus__recording {
+    mimus_schema *schema;
+    char *schema_name; /* the file that it is of */
+    file *file;        /* (files) */
+    size_t files;
+    entry *entry; /* (entries) */
+    size_t entries;
+    size_t entry_capacity;
+    uint8_t **memory; /* (memories) chunks that were built in memory */
+    size_t memories;
+    size_t memory_capacity;
+    uint64_t samples;
+    uint64_t episodes;
+    json_t *metadata;
+    json_t *losses;
+    char fingerprint[17];
+};
+
+/* ------------------------------------------------------------------ common */
+
+/* The first file's schema is the recording's; the others must have the same. */
+static mimus_status agree(mimus__recording *recording, const mimus_schema *schema,
+                          const char *path) {
+    mimus_status status = MIMUS_OK;
+    if (recording->schema != NULL)
+        return mimus__schema_match(recording->schema, recording->schema_name, schema, path, true);
+    MIMUS_TRY(mimus__text_copy(&recording->schema_name, path));
+    MIMUS_TRY(mimus__schema_copy(&recording->schema, schema));
+out:
+    return status;
+}
+
+static mimus_status add_entry(mimus__recording *recording, const mimus__record *record,
+                              const uint8_t *payload, const file *from, size_t index) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__grow(&recording->entry, &recording->entry_capacity, recording->entries + 1,
+                          sizeof *recording->entry));
+    entry *added = &recording->entry[recording->entries++];
+    added->record = *record;
+    added->payload = payload;
+    added->first = recording->samples;
+    added->file = from;
+    added->index = index;
+    atomic_init(&added->verified, from == NULL); /* what we built ourselves is right */
+    recording->samples += record->count;
+    recording->episodes += record->episodes;
+out:
+    return status;
+}
+
+/* ----------------------------------------------------------------- mapping */
+
+static mimus_status report_loss(mimus__recording *recording, const mimus__scan *scan,
+                                const char *path, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    const char *reason =
+        scan->lost > 0 ? "not closed, and its last record is not whole" : "not closed";
+    json_t *loss = json_object();
+    MIMUS_TRY(mimus__json_set(loss, "file", mimus__json_lossy_string(path)));
+    MIMUS_TRY(mimus__json_set(loss, "bytes", json_integer((json_int_t)scan->lost)));
+    MIMUS_TRY(mimus__json_set(loss, "reason", json_string(reason)));
+    MIMUS_TRY(mimus__json_append(recording->losses, json_incref(loss)));
+    mimus__watch_message(watch, "%s: %s: %llu bytes are lost, %llu samples are there", path, reason,
+                         (unsigned long long)scan->lost, (unsigned long long)scan->samples);
+out:
+    json_decref(loss);
+    return status;
+}
+
+static mimus_status adopt_scan(mimus__recording *recording, const mimus__scan *scan,
+                               const file *mapped, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(agree(recording, scan->schema, mapped->path));
+    for (size_t i = 0; i < scan->chunks; i++) {
+        const mimus__scan_chunk *chunk = &scan->chunk[i];
+        MIMUS_TRY(add_entry(recording, &chunk->record,
+                            mapped->bytes + chunk->offset + sizeof chunk->record, mapped, i));
+    }
+    if (scan->metadata == NULL)
+        MIMUS_TRY(report_loss(recording, scan, mapped->path, watch));
+    MIMUS_TRY(mimus__json_append(
+        recording->metadata, scan->metadata != NULL ? json_incref(scan->metadata) : json_object()));
+out:
+    return status;
+}
+
+static mimus_status map_file(file *mapped, int descriptor) {
+    struct stat info;
+    if (fstat(descriptor, &info) != 0)
+        return mimus__fail(MIMUS_ERR_IO, "%s: %s", mapped->path, strerror(errno));
+    if (!S_ISREG(info.st_mode) || info.st_size == 0)
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: not a .rec file", mapped->path);
+    if ((uintmax_t)info.st_size > SIZE_MAX)
+        return mimus__fail(MIMUS_ERR_UNSUPPORTED, "%s: larger than memory addresses", mapped->path);
+    const size_t size = (size_t)info.st_size;
+    void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return mimus__fail(MIMUS_ERR_IO, "%s: cannot map: %s", mapped->path, strerror(errno));
+    mapped->bytes = bytes;
+    mapped->size = size;
+    return MIMUS_OK;
+}
+
+static mimus_status open_rec(mimus__recording *recording, file *mapped, int descriptor,
+                             const mimus_source *source, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__scan scan = {0};
+    if (source->options != NULL && source->options[0] != NULL)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "%s: .rec files have no options, but \"%s\" is given", mapped->path,
+                           source->options[0]);
+    MIMUS_TRY(map_file(mapped, descriptor));
+    MIMUS_TRY(mimus__scan_run(&scan, mapped->bytes, mapped->size, mapped->path));
+    MIMUS_TRY(adopt_scan(recording, &scan, mapped, watch));
+out:
+    mimus__scan_clear(&scan);
+    return status;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* What the readers have put into memory so far becomes entries. */
+static mimus_status adopt_memory(mimus__recording *recording, mimus__memory_sink *sink) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__memory_sink_finish(sink));
+    MIMUS_TRY(mimus__grow(&recording->memory, &recording->memory_capacity,
+                          recording->memories + sink->chunks, sizeof *recording->memory));
+    for (size_t i = 0; i < sink->chunks; i++) {
+        uint8_t *bytes = sink->chunk[i];
+        mimus__record record;
+        mimus__record_read(&record, bytes);
+        MIMUS_TRY(add_entry(recording, &record, bytes + sizeof record, NULL, i));
+        recording->memory[recording->memories++] = bytes;
+        sink->chunk[i] = NULL;
+    }
+    sink->chunks = 0;
+out:
+    return status;
+}
+
+static mimus_status read_foreign(mimus__recording *recording, mimus__memory_sink *sink,
+                                 const char *path, const mimus_source *source,
+                                 const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__sink_read(&sink->base.sink, path, source, watch));
+    if (sink->base.schema == NULL) {
+        status = mimus__fail(MIMUS_ERR_DATA, "%s: holds no samples", path);
+        goto out;
+    }
+    MIMUS_TRY(agree(recording, sink->base.schema, path));
+    MIMUS_TRY(mimus__json_append(recording->metadata, json_object()));
+out:
+    return status;
+}
+
+/* ------------------------------------------------------------------- whole */
+
+static bool is_rec(int descriptor, const char *format) {
+    uint8_t head[sizeof(mimus__record)];
+    if (format != NULL)
+        return strcmp(format, "rec") == 0;
+    ssize_t got = pread(descriptor, head, sizeof head, 0);
+    return got > 0 && mimus__record_is_file(head, (size_t)got);
+}
+
+static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *sink,
+                              const char *path, const mimus_source *source,
+                              const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    file *opened = &recording->file[recording->files++];
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
+    MIMUS_TRY(mimus__text_copy(&opened->path, path));
+    if (is_rec(descriptor, source->format)) {
+        MIMUS_TRY(adopt_memory(recording, sink)); /* rows keep the order of the files */
+        MIMUS_TRY(open_rec(recording, opened, descriptor, source, watch));
+    } else {
+        MIMUS_TRY(read_foreign(recording, sink, path, source, watch));
+    }
+out:
+    close(descriptor); /* a mapping outlives it */
+    return status;
+}
+
+/* A chain over the schema and every chunk, in their order. */
+static mimus_status take_fingerprint(mimus__recording *recording) {
+    mimus_status status = MIMUS_OK;
+    json_t *json = NULL;
+    char *text = NULL;
+    MIMUS_TRY(mimus__schema_to_json(&json, recording->schema));
+    MIMUS_TRY(mimus__json_text(&text, json, JSON_COMPACT));
+    XXH64_hash_t hash = XXH3_64bits(text, strlen(text));
+    for (size_t i = 0; i < recording->entries; i++) {
+        const mimus__record *record = &recording->entry[i].record;
+        const uint64_t link[2] = {record->count, record->checksum};
+        hash = XXH3_64bits_withSeed(link, sizeof link, hash);
+    }
+    snprintf(recording->fingerprint, sizeof recording->fingerprint, "%016llx",
+             (unsigned long long)hash);
+out:
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
+                                   const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__recording *recording = NULL;
+    mimus__memory_sink sink;
+    *out = NULL;
+    mimus__memory_sink_init(&sink);
+    if (source->count == 0)
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "no recording is named");
+    MIMUS_TRY(mimus__alloc(&recording, 1, sizeof *recording));
+    MIMUS_TRY(mimus__alloc(&recording->file, source->count, sizeof *recording->file));
+    recording->metadata = json_array();
+    recording->losses = json_array();
+    for (size_t i = 0; i < source->count; i++)
+        MIMUS_TRY(open_file(recording, &sink, source->paths[i], source, watch));
+    MIMUS_TRY(adopt_memory(recording, &sink));
+    MIMUS_TRY(take_fingerprint(recording));
+    *out = recording;
+    recording = NULL;
+out:
+    mimus__memory_sink_clear(&sink);
+    mimus__recording_free(recording);
+    return status;
+}
+
+void mimus__recording_free(mimus__recording *recording) {
+    if (recording == NULL)
+        return;
+    for (size_t i = 0; i < recording->files; i++) {
+        if (recording->file[i].bytes != NULL)
+            munmap((void *)recording->file[i].bytes, recording->file[i].size);
+        free(recording->file[i].path);
+    }
+    for (size_t i = 0; i < recording->memories; i++)
+        free(recording->memory[i]);
+    free(recording->file);
+    free(recording->entry);
+    free(recording->memory);
+    json_decref(recording->metadata);
+    json_decref(recording->losses);
+    mimus__schema_free(recording->schema);
+    free(recording->schema_name);
+    free(recording);
+}
+
+const mimus_schema *mimus__recording_schema(const mimus__recording *recording) {
+    return recording->schema;
+}
+
+uint64_t mimus__recording_samples(const mimus__recording *recording) {
+    return recording->samples;
+}
+
+uint64_t mimus__recording_episodes(const mimus__recording *recording) {
+    return recording->episodes;
+}
+
+size_t mimus__recording_blocks(const mimus__recording *recording) {
+    return recording->entries;
+}
+
+mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
+                                    mimus__block *out) {
+    mimus_status status = MIMUS_OK;
+    assert(index < recording->entries);
+    entry *found = &recording->entry[index];
+    if (!atomic_load_explicit(&found->verified, memory_order_relaxed)) {
+        const uint64_t offset =
+            (uint64_t)(found->payload - found->file->bytes) - sizeof found->record;
+        MIMUS_TRY(mimus__scan_verify(recording->schema, &found->record, found->payload,
+                                     found->file->path, found->index, offset));
+        atomic_store_explicit(&found->verified, true, memory_order_relaxed);
+    }
+    mimus__chunk_block(out, recording->schema, found->payload, found->record.count, found->first);
+out:
+    return status;
+}
+
+const json_t *mimus__recording_metadata(const mimus__recording *recording) {
+    return recording->metadata;
+}
+
+const json_t *mimus__recording_losses(const mimus__recording *recording) {
+    return recording->losses;
+}
+
+const char *mimus__recording_fingerprint(const mimus__recording *recording) {
+    return recording->fingerprint;
+}
