@@ -158,7 +158,9 @@ MIMUS_API void mimus_agent_reset(mimus_agent *agent);
  *   legal    (A)  uint8    non-zero = legal; NULL = everything
  *   actions  (H)  uint16   written; MIMUS_NO_LABEL for a head without a legal action
  *
- * Allocates nothing. Fails with MIMUS_ERR_DATA when a sense is not finite. */
+ * One sample of the episode: a policy that sees several samples at once stacks it, whichever of
+ * the three functions takes it. Allocates nothing. Fails with MIMUS_ERR_DATA when a sense is not
+ * finite (nothing is stacked then), or so large that the network overflows. */
 MIMUS_API mimus_status mimus_agent_act(mimus_agent *agent, const float *senses,
                                        const uint8_t *legal, uint16_t *actions);
 

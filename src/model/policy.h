@@ -1,0 +1,22 @@
+/* policy - a trained network on the CPU; mimus.h holds the public half.
+ *
+ * Dense float32 layers, one row at a time. A logit's sum runs over the inputs in their order
+ * whatever the build vectorises, so every row is the same in a batch and by itself. */
+#ifndef MIMUS_MODEL_POLICY_H
+#define MIMUS_MODEL_POLICY_H
+
+#include "model.h"
+
+/* A policy that computes what `model` does; copies what it needs. */
+mimus_status mimus__policy_new(mimus_policy **out, const mimus__model *model);
+
+/* The logits of `n` samples.
+ *
+ *   x       (n, S * K)  float32  raw senses, finite, the newest of the stacked samples last
+ *   logits  (n, A)      float32  written; not finite where float32 overflows
+ *
+ * Allocates its scratch; any number of threads may share the policy. */
+mimus_status mimus__policy_logits(const mimus_policy *policy, size_t n, const float *x,
+                                  float *logits);
+
+#endif
