@@ -1,4 +1,8 @@
-/* metrics - what a policy's logits are worth against a recording, in double precision. */
+/* metrics - what a policy's logits are worth against a recording, in double precision.
+ *
+ * A head's probabilities are the softmax over its legal actions. A (sample, head) pair counts when
+ * it has a label that its mask allows; labels that are out of range or forbidden count for nothing,
+ * as training has it (audit.h). */
 #ifndef MIMUS_MODEL_METRICS_H
 #define MIMUS_MODEL_METRICS_H
 
@@ -6,24 +10,46 @@
 
 typedef struct mimus__metrics mimus__metrics;
 
-/* `confusion` keeps a matrix (true, chosen) per head. */
+/* `confusion` keeps a matrix (true, chosen) per head; MIMUS_ERR_UNSUPPORTED when those would have
+ * more than 2^24 entries together. */
 mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema, bool confusion);
 void mimus__metrics_free(mimus__metrics *metrics);
 
-/* Count `n` samples of one episode.
+/* Count `n` samples of one episode; the calls of an episode follow one another.
  *
  *   logits   (n, ld)  float32, the first A of each row
  *   actions  (n, H)   uint16, MIMUS_NO_LABEL counts for nothing
- *   masks    (n, W)   packed bits, or NULL */
+ *   masks    (n, W)   packed bits, or NULL: everything is legal
+ *
+ * MIMUS_ERR_DATA when a logit is not finite; nothing is counted then. */
 mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint32_t n,
                                 const float *logits, size_t ld, const uint16_t *actions,
                                 const uint32_t *masks);
 
-/* Per head: samples, agreement, its standard error (over episodes when there are 20 or more, else
- * over samples: the result says which), nll, entropy, p_true, illegal (arg-max without the mask
- * forbidden by it), and the baselines majority (most frequent action of these samples, under the
- * mask's veto counted as a miss) and uniform_legal; joint: agreement of all heads at once, its
- * standard error. */
+/* {"samples", "episodes", "heads": [...], "joint": {...}}; what cannot be said is null. A head has
+ *
+ *   name, samples    the pairs that count; everything below is a mean over them
+ *   agreement        the most probable legal action is the label; ties go to the lowest action
+ *   agreement_se     its standard error, over se_over: "episodes" when 20 or more have a pair that
+ *                    counts, else "samples"
+ *   nll, entropy     of the legal actions' probabilities, nats
+ *   p_true           probability of the label
+ *   illegal          the most probable action of all is forbidden
+ *   majority         agreement of always choosing these samples' most frequent label (its veto by
+ *                    a mask is a miss: the label is another one then)
+ *   uniform_legal    agreement of choosing among the legal actions by lot
+ *   confusion        (true, chosen) counts, when asked for
+ *
+ * and joint, over the samples with at least one such pair: samples, agreement (of all of them at
+ * once), agreement_se, se_over, nll (summed over the heads).
+ *
+ * Standard errors. Samples of one episode are alike, so episodes are drawn, not samples: agreement
+ * p = sum h / sum n is a ratio of the m episodes' hits h and pairs n, and
+ *
+ *     se^2 = m / (m - 1)  sum (h - p n)^2 / (sum n)^2
+ *
+ * Cochran, Sampling Techniques, 3rd ed. 1977, section 3.12, for an unlimited population. Over
+ * samples it becomes p (1 - p) / (n - 1). */
 mimus_status mimus__metrics_json(json_t **out, const mimus__metrics *metrics);
 
 #endif

@@ -1,0 +1,312 @@
+/* metrics - sums over samples, and over episodes what their spread needs. */
+#include "metrics.h"
+
+#include "alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { EPISODES_ENOUGH = 20, MAX_CONFUSION = 1 << 24 };
+
+/* Hits among pairs, and the moments of both over episodes. */
+typedef struct hit_counts {
+    uint64_t pairs, hits;
+    uint64_t episode_pairs, episode_hits; /* of the present episode */
+    uint64_t episodes;                    /* finished ones that have pairs */
+    double hh, hn, nn;                    /* sums over those of hits^2, hits pairs, pairs^2 */
+} hit_counts;
+
+typedef struct head_sums {
+    hit_counts agreement;
+    double nll, entropy, p_true, uniform;
+    uint64_t illegal;
+    uint64_t *labels;    /* (actions) */
+    uint64_t *confusion; /* (actions, actions), or NULL */
+} head_sums;
+
+struct mimus__metrics {
+    mimus_schema *schema;
+    head_sums *head; /* (H) */
+    hit_counts joint;
+    double joint_nll;
+    uint64_t samples, episodes;
+    uint64_t episode; /* the present one, when there are samples */
+};
+
+/* --------------------------------------------------------------------- life */
+
+static mimus_status check_confusion(const mimus_schema *schema) {
+    uint64_t entries = 0;
+    for (uint32_t h = 0; h < schema->heads; h++)
+        entries += (uint64_t)schema->head[h].actions * schema->head[h].actions;
+    if (entries > MAX_CONFUSION)
+        return mimus__fail(MIMUS_ERR_UNSUPPORTED,
+                           "confusion matrices of %" PRIu64 " entries; at most %d are kept",
+                           entries, MAX_CONFUSION);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema, bool confusion) {
+    mimus_status status = MIMUS_OK;
+    mimus__metrics *metrics = NULL;
+    *out = NULL;
+    if (confusion)
+        MIMUS_TRY(check_confusion(schema));
+    MIMUS_TRY(mimus__alloc(&metrics, 1, sizeof *metrics));
+    MIMUS_TRY(mimus__schema_copy(&metrics->schema, schema));
+    MIMUS_TRY(mimus__alloc(&metrics->head, schema->heads, sizeof *metrics->head));
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        size_t actions = schema->head[h].actions;
+        head_sums *head = &metrics->head[h];
+        MIMUS_TRY(mimus__alloc(&head->labels, actions, sizeof *head->labels));
+        if (confusion)
+            MIMUS_TRY(mimus__alloc(&head->confusion, actions * actions, sizeof *head->confusion));
+    }
+    *out = metrics;
+    metrics = NULL;
+out:
+    mimus__metrics_free(metrics);
+    return status;
+}
+
+void mimus__metrics_free(mimus__metrics *metrics) {
+    if (metrics == NULL)
+        return;
+    for (uint32_t h = 0; metrics->head != NULL && h < metrics->schema->heads; h++) {
+        free(metrics->head[h].labels);
+        free(metrics->head[h].confusion);
+    }
+    free(metrics->head);
+    mimus__schema_free(metrics->schema);
+    free(metrics);
+}
+
+/* ----------------------------------------------------------------- counting */
+
+static void count_hit(hit_counts *counts, bool hit) {
+    counts->pairs++;
+    counts->episode_pairs++;
+    counts->hits += hit;
+    counts->episode_hits += hit;
+}
+
+static void end_episode(hit_counts *counts) {
+    double pairs = (double)counts->episode_pairs, hits = (double)counts->episode_hits;
+    if (counts->episode_pairs == 0)
+        return;
+    counts->episodes++;
+    counts->hh += hits * hits;
+    counts->hn += hits * pairs;
+    counts->nn += pairs * pairs;
+    counts->episode_pairs = counts->episode_hits = 0;
+}
+
+static void begin_episode(mimus__metrics *metrics, uint64_t episode) {
+    if (metrics->samples > 0 && metrics->episode == episode)
+        return;
+    for (uint32_t h = 0; h < metrics->schema->heads; h++)
+        end_episode(&metrics->head[h].agreement);
+    end_episode(&metrics->joint);
+    metrics->episode = episode;
+    metrics->episodes++;
+}
+
+/* One head of one sample. */
+typedef struct head_view {
+    const float *logits;  /* (actions) */
+    const uint32_t *mask; /* (W) of the sample, or NULL */
+    uint32_t first;       /* the head's first bit in the mask */
+    uint32_t actions;
+} head_view;
+
+static bool is_legal(const head_view *view, uint32_t action) {
+    uint32_t bit = view->first + action;
+    return view->mask == NULL || (view->mask[bit / 32] >> bit % 32 & 1) != 0;
+}
+
+/* The lowest of the greatest logits; `actions` when there is none. */
+static uint32_t best_action(const head_view *view, bool only_legal) {
+    uint32_t best = view->actions;
+    for (uint32_t a = 0; a < view->actions; a++) {
+        if ((!only_legal || is_legal(view, a)) &&
+            (best == view->actions || view->logits[a] > view->logits[best]))
+            best = a;
+    }
+    return best;
+}
+
+/* Count a pair; gives the label's nll. With e = logit - the greatest legal one and Z the sum of
+ * exp(e): -log p = log Z - e, and the entropy is log Z - sum p e. */
+static double count_pair(head_sums *head, const head_view *view, uint32_t label) {
+    uint32_t chosen = best_action(view, true), legal = 0;
+    double z = 0, weighted = 0, top = (double)view->logits[chosen];
+    for (uint32_t a = 0; a < view->actions; a++) {
+        if (!is_legal(view, a))
+            continue;
+        double e = (double)view->logits[a] - top;
+        double weight = exp(e);
+        z += weight;
+        weighted += weight * e;
+        legal++;
+    }
+    double nll = log(z) - ((double)view->logits[label] - top);
+    head->nll += nll;
+    head->p_true += exp(-nll);
+    head->entropy += log(z) - weighted / z;
+    head->uniform += 1 / (double)legal;
+    head->illegal += !is_legal(view, best_action(view, false));
+    head->labels[label]++;
+    if (head->confusion != NULL)
+        head->confusion[(size_t)label * view->actions + chosen]++;
+    count_hit(&head->agreement, chosen == label);
+    return nll;
+}
+
+static void count_sample(mimus__metrics *metrics, const float *logits, const uint16_t *actions,
+                         const uint32_t *mask) {
+    const mimus_schema *schema = metrics->schema;
+    head_view view = {.logits = logits, .mask = mask};
+    bool any = false, all = true;
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        head_sums *head = &metrics->head[h];
+        view.actions = schema->head[h].actions;
+        if (actions[h] < view.actions && is_legal(&view, actions[h])) {
+            uint64_t hits = head->agreement.hits;
+            metrics->joint_nll += count_pair(head, &view, actions[h]);
+            any = true;
+            all = all && head->agreement.hits > hits;
+        }
+        view.logits += view.actions;
+        view.first += view.actions;
+    }
+    if (any)
+        count_hit(&metrics->joint, all);
+    metrics->samples++;
+}
+
+static mimus_status check_logits(const mimus__metrics *metrics, uint64_t episode, uint32_t n,
+                                 const float *logits, size_t ld) {
+    uint32_t actions = mimus__schema_actions(metrics->schema);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t a = 0; a < actions; a++) {
+            float logit = logits[i * ld + a];
+            if (!isfinite(logit))
+                return mimus__fail(MIMUS_ERR_DATA,
+                                   "episode %" PRIu64 ", sample %" PRIu32
+                                   " of a batch: the logit of action %" PRIu32
+                                   " is %g, expected a finite number",
+                                   episode, i, a, (double)logit);
+        }
+    }
+    return MIMUS_OK;
+}
+
+mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint32_t n,
+                                const float *logits, size_t ld, const uint16_t *actions,
+                                const uint32_t *masks) {
+    mimus_status status = MIMUS_OK;
+    size_t words = ((size_t)mimus__schema_actions(metrics->schema) + 31) / 32;
+    MIMUS_TRY(check_logits(metrics, episode, n, logits, ld));
+    if (n > 0)
+        begin_episode(metrics, episode);
+    for (uint32_t i = 0; i < n; i++)
+        count_sample(metrics, logits + i * ld, actions + (size_t)i * metrics->schema->heads,
+                     masks != NULL ? masks + i * words : NULL);
+out:
+    return status;
+}
+
+/* ------------------------------------------------------------------ results */
+
+static json_t *mean(double sum, uint64_t count) {
+    return mimus__json_number(sum / (double)count); /* 0 / 0: null */
+}
+
+/* agreement, agreement_se, se_over and samples. */
+static mimus_status set_agreement(json_t *json, const hit_counts *counts) {
+    mimus_status status = MIMUS_OK;
+    hit_counts all = *counts;
+    end_episode(&all);
+    double n = (double)all.pairs, m = (double)all.episodes, p = (double)all.hits / n;
+    bool over_episodes = all.episodes >= EPISODES_ENOUGH;
+    /* sum (h - p n)^2, multiplied out; rounding may leave it a little below 0 */
+    double spread = fmax(all.hh - 2 * p * all.hn + p * p * all.nn, 0);
+    double variance = over_episodes ? m / (m - 1) * spread / (n * n) : p * (1 - p) / (n - 1);
+    MIMUS_TRY(mimus__json_set(json, "samples", json_integer((json_int_t)all.pairs)));
+    MIMUS_TRY(mimus__json_set(json, "agreement", mimus__json_number(p)));
+    MIMUS_TRY(mimus__json_set(json, "agreement_se", mimus__json_number(sqrt(variance))));
+    MIMUS_TRY(
+        mimus__json_set(json, "se_over", json_string(over_episodes ? "episodes" : "samples")));
+out:
+    return status;
+}
+
+static mimus_status set_confusion(json_t *json, const uint64_t *confusion, uint32_t actions) {
+    mimus_status status = MIMUS_OK;
+    json_t *matrix = json_array(), *row = NULL;
+    for (uint32_t t = 0; t < actions; t++) {
+        row = json_array();
+        for (uint32_t c = 0; c < actions; c++)
+            MIMUS_TRY(mimus__json_append(
+                row, json_integer((json_int_t)confusion[(size_t)t * actions + c])));
+        MIMUS_TRY(mimus__json_append(matrix, json_incref(row)));
+        json_decref(row);
+        row = NULL;
+    }
+    MIMUS_TRY(mimus__json_set(json, "confusion", json_incref(matrix)));
+out:
+    json_decref(row);
+    json_decref(matrix);
+    return status;
+}
+
+static uint64_t most(const uint64_t *counts, uint32_t count) {
+    uint64_t greatest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        greatest = counts[i] > greatest ? counts[i] : greatest;
+    return greatest;
+}
+
+static mimus_status head_json(json_t **out, const head_sums *head, const mimus_head *of) {
+    mimus_status status = MIMUS_OK;
+    uint64_t n = head->agreement.pairs;
+    json_t *json = json_object();
+    MIMUS_TRY(mimus__json_set(json, "name", json_string(of->name)));
+    MIMUS_TRY(set_agreement(json, &head->agreement));
+    MIMUS_TRY(mimus__json_set(json, "nll", mean(head->nll, n)));
+    MIMUS_TRY(mimus__json_set(json, "entropy", mean(head->entropy, n)));
+    MIMUS_TRY(mimus__json_set(json, "p_true", mean(head->p_true, n)));
+    MIMUS_TRY(mimus__json_set(json, "illegal", mean((double)head->illegal, n)));
+    MIMUS_TRY(mimus__json_set(json, "majority", mean((double)most(head->labels, of->actions), n)));
+    MIMUS_TRY(mimus__json_set(json, "uniform_legal", mean(head->uniform, n)));
+    if (head->confusion != NULL)
+        MIMUS_TRY(set_confusion(json, head->confusion, of->actions));
+    *out = json;
+    json = NULL;
+out:
+    json_decref(json);
+    return status;
+}
+
+mimus_status mimus__metrics_json(json_t **out, const mimus__metrics *metrics) {
+    mimus_status status = MIMUS_OK;
+    json_t *json = json_object(), *heads = json_array(), *joint = json_object(), *head = NULL;
+    MIMUS_TRY(mimus__json_set(json, "samples", json_integer((json_int_t)metrics->samples)));
+    MIMUS_TRY(mimus__json_set(json, "episodes", json_integer((json_int_t)metrics->episodes)));
+    for (uint32_t h = 0; h < metrics->schema->heads; h++) {
+        MIMUS_TRY(head_json(&head, &metrics->head[h], &metrics->schema->head[h]));
+        MIMUS_TRY(mimus__json_append(heads, head));
+    }
+    MIMUS_TRY(mimus__json_set(json, "heads", json_incref(heads)));
+    MIMUS_TRY(set_agreement(joint, &metrics->joint));
+    MIMUS_TRY(mimus__json_set(joint, "nll", mean(metrics->joint_nll, metrics->joint.pairs)));
+    MIMUS_TRY(mimus__json_set(json, "joint", json_incref(joint)));
+    *out = json;
+    json = NULL;
+out:
+    json_decref(joint);
+    json_decref(heads);
+    json_decref(json);
+    return status;
+}
