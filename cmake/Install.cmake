@@ -16,8 +16,6 @@ install(EXPORT mimus NAMESPACE mimus:: DESTINATION ${package_dir})
 
 # A static library hands its own libraries on; a shared one has them inside.
 set(mimus_dependencies "")
-set(mimus_requires "")
-set(mimus_libs "")
 if(NOT BUILD_SHARED_LIBS)
   string(CONCAT mimus_dependencies
     "include(CMakeFindDependencyMacro)\n"
@@ -25,8 +23,6 @@ if(NOT BUILD_SHARED_LIBS)
     "pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)\n"
     "pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)\n"
     "pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)\n")
-  set(mimus_requires "Requires: jansson libzip libxxhash\n")
-  set(mimus_libs " -lm -l${CMAKE_DL_LIBS}")
 endif()
 
 configure_package_config_file(cmake/mimusConfig.cmake.in ${PROJECT_BINARY_DIR}/mimusConfig.cmake
@@ -35,10 +31,18 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mimusConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/mimusConfig.cmake ${PROJECT_BINARY_DIR}/mimusConfigVersion.cmake
   DESTINATION ${package_dir})
 
-function(mimus_pkgconfig library description)
+function(mimus_pkgconfig library description packages libraries)
+  set(requires "")
+  set(libs "")
+  if(NOT BUILD_SHARED_LIBS)
+    set(requires "Requires: ${packages}\n")
+    set(libs " ${libraries}")
+  endif()
   configure_file(cmake/pkgconfig.pc.in ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-mimus_pkgconfig(mimus "Trains policies from recorded play on any OpenCL device")
-mimus_pkgconfig(mimus-policy "Records play and runs trained policies in a game, without OpenCL")
+mimus_pkgconfig(mimus "Trains policies from recorded play on any OpenCL device"
+  "jansson libxxhash libzip" "-lm -l${CMAKE_DL_LIBS}")
+mimus_pkgconfig(mimus-policy "Records play and runs trained policies in a game, without OpenCL"
+  "jansson libxxhash" "-lm")

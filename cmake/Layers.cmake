@@ -23,6 +23,7 @@ function(mimus_layer name)
   endforeach()
   target_link_libraries(mimus_${name} PUBLIC ${LAYER_LINK})
   target_compile_definitions(mimus_${name} PRIVATE _XOPEN_SOURCE=700 _DEFAULT_SOURCE)
+  target_compile_options(mimus_${name} PRIVATE -ffunction-sections -fdata-sections)
   mimus_warnings(mimus_${name})
   set(MIMUS_LAYERS ${MIMUS_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
@@ -33,16 +34,25 @@ function(mimus_objects out)
   set(${out} ${ARGN} PARENT_SCOPE)
 endfunction()
 
-# mimus_library(NAME LAYERS layers...): a library that is installed, made of whole layers.
+# mimus_library(NAME LAYERS layers... LINK libraries...)
+#
+# A library that is installed, made of whole layers. What its public functions never reach is left out, and so
+# the libraries that only such functions would need: a game does not link libzip for the sake of the importers.
 function(mimus_library name)
-  cmake_parse_arguments(LIBRARY "" "" "LAYERS" ${ARGN})
+  cmake_parse_arguments(LIBRARY "" "" "LAYERS;LINK" ${ARGN})
   mimus_objects(objects ${LIBRARY_LAYERS})
   add_library(${name} ${objects})
   set_target_properties(${name} PROPERTIES
     LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::XXHASH m)
+  target_link_libraries(${name} PRIVATE ${LIBRARY_LINK})
+  target_link_options(${name} PRIVATE -Wl,--gc-sections)
+  if(MIMUS_SANITIZE) # holds on to everything, and its run time comes with the program
+    target_link_libraries(${name} PRIVATE PkgConfig::LIBZIP)
+  else()
+    target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  endif()
 endfunction()
 
 function(mimus_warnings target)

@@ -1,8 +1,9 @@
 #!/bin/sh
-# symbols.sh HEADER LIBMIMUS LIBMIMUS_POLICY
-# The shared libraries export what mimus.h declares and nothing else; the one for games needs no OpenCL.
+# symbols.sh HEADER LIBMIMUS LIBMIMUS_POLICY REFUSED
+# The shared libraries export what mimus.h declares and nothing else; the one for games needs no
+# library that REFUSED, a pattern, matches.
 set -eu
-header=$1 mimus=$2 policy=$3
+header=$1 mimus=$2 policy=$3 refused=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -26,6 +27,6 @@ for library in "$mimus" "$policy"; do
     exported "$library" >"$work/exported"
     refuse "$library exports what $header does not declare" "$(comm -13 "$work/mimus" "$work/exported")"
 done
-refuse "$policy needs" "$(readelf -d "$policy" | grep NEEDED | grep -iE 'opencl|clblast|stdc\+\+' || true)"
+refuse "$policy needs" "$(readelf -d "$policy" | grep NEEDED | grep -iE "$refused" || true)"
 refuse "$policy calls" "$(nm -D --undefined-only "$policy" | grep -E ' (cl[A-Z]|CLBlast|dlopen)' || true)"
 exit $bad
