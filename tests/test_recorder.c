@@ -99,7 +99,7 @@ START_TEST(two_recorders_do_not_share_a_file) {
                "a.rec: another recorder");
     pid_t child = fork();
     if (child == 0)
-        _exit(mimus_recorder_open(&second, path, &small, MIMUS_RECORDER_APPEND));
+        _exit((int)mimus_recorder_open(&second, path, &small, MIMUS_RECORDER_APPEND));
     int result = 0;
     ck_assert_int_eq(waitpid(child, &result, 0), child);
     ck_assert(WIFEXITED(result) && WEXITSTATUS(result) == MIMUS_ERR_BUSY);
@@ -469,7 +469,7 @@ START_TEST(a_file_that_could_not_begin_is_not_left) {
         mimus_recorder *r = NULL;
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){50, 50});
-        _exit(mimus_recorder_open(&r, path, &small, MIMUS_RECORDER_CREATE));
+        _exit((int)mimus_recorder_open(&r, path, &small, MIMUS_RECORDER_CREATE));
     }
     int result = 0;
     ck_assert_int_eq(waitpid(child, &result, 0), child);

@@ -446,7 +446,7 @@ out:
 static mimus_status finish(reading *r) {
     mimus_status status = MIMUS_OK;
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (has(r, i))
+        if (has(r, (role_id)i))
             MIMUS_TRY(mimus__column_finish(&r->column[i]));
     }
     for (size_t i = 0; i < r->done_count; i++)
