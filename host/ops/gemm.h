@@ -1,12 +1,13 @@
 /* gemm - the three products of a dense layer, for R runs at once, behind one header.
  *
- *     forward          Y = f(X W + b)           X (R, B, in)   W (R, in, out)  b (R, out)  Y (R, B, out)
- *     input gradient   D = (G W^T) o f'(.)      G (R, B, out)                              D (R, B, in)
- *     weight gradient  V = X^T G, c = sum_B G                  V (R, in, out)  c (R, out)
+ *     forward          Y = f(X W + b)           X (R, B, in)   W (R, in, out)  b (R, out)  Y (R, B,
+ * out) input gradient   D = (G W^T) o f'(.)      G (R, B, out)                              D (R,
+ * B, in) weight gradient  V = X^T G, c = sum_B G                  V (R, in, out)  c (R, out)
  *
- * All row-major. `in` and `out` are padded widths (multiples of mimus__gemm_width_pad) and double as leading
- * dimensions; padded weights and biases are zero and get zero gradients, so they stay zero. Rows are padded by the
- * caller to mimus__gemm_row_pad, and G is zero in the padding, so that it adds nothing.
+ * All row-major. `in` and `out` are padded widths (multiples of mimus__gemm_width_pad) and double
+ * as leading dimensions; padded weights and biases are zero and get zero gradients, so they stay
+ * zero. Rows are padded by the caller to mimus__gemm_row_pad, and G is zero in the padding, so that
+ * it adds nothing.
  *
  * Back ends: our register tile (gemm_tile.c, cl/gemm_tile.cl), which does bias, activation and
  * bias gradient in the same launch, and CLBlast (gemm_clblast.c), which launches those kernels
@@ -19,11 +20,13 @@
 
 typedef struct mimus__gemm mimus__gemm;
 
+enum { MIMUS__MATRIX_ALIGN = 1024 }; /* floats */
+
 /* A matrix of every run inside a buffer, in floats. Run r begins at offset + r * stride; a stride
  * of 0 is one matrix that all runs share (X only). Otherwise stride is rows * width. */
 typedef struct mimus__matrix {
     const mimus__buffer *buffer;
-    size_t offset; /* a multiple of 1,024 floats */
+    size_t offset; /* a multiple of MIMUS__MATRIX_ALIGN */
     size_t stride;
 } mimus__matrix;
 
@@ -35,8 +38,8 @@ typedef struct mimus__gemm_layer {
 
 /* Prepare for the given layers at up to `rows` rows. AUTO verifies both back ends against a naive
  * kernel on these shapes, times them, and remembers the choice in the cache folder by device,
- * driver, shapes and version; a back end that is wrong or missing is never chosen. Forced ones are verified
- * too: MIMUS_ERR_DEVICE when wrong. `layers` come with unpadded widths. */
+ * driver, shapes and version; a back end that is wrong or missing is never chosen. Forced ones are
+ * verified too: MIMUS_ERR_DEVICE when wrong. `layers` come with unpadded widths. */
 mimus_status mimus__gemm_new(mimus__gemm **out, mimus__device *device, mimus__gemm_kind kind,
                              const mimus__gemm_layer *layers, uint32_t count, uint32_t rows);
 void mimus__gemm_free(mimus__gemm *gemm);
@@ -57,8 +60,8 @@ mimus_status mimus__gemm_forward(mimus__gemm *gemm, const mimus__gemm_layer *lay
                                  mimus__activation activation, mimus__matrix y,
                                  const mimus__matrix *pre);
 
-/* `activation` is that of the layer below, whose output's gradient D is: f' comes from `saved`, its output
- * (relu, tanh), or its X W + b when `saved_is_pre` (gelu, tanh). */
+/* `activation` is that of the layer below, whose output's gradient D is: f' comes from `saved`, its
+ * output (relu, tanh), or its X W + b when `saved_is_pre` (gelu, tanh). */
 mimus_status mimus__gemm_input_gradient(mimus__gemm *gemm, const mimus__gemm_layer *layer,
                                         uint32_t rows, mimus__matrix g, mimus__matrix weight,
                                         mimus__activation activation, mimus__matrix saved,

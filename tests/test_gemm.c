@@ -1,0 +1,774 @@
+/* The products of a dense layer: every back end against double precision, and the choice of one. */
+#include "compare.h"
+#include "support.h"
+
+#include "alloc.h"
+#include "file.h"
+#include "gemm_backend.h"
+#include "rng.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static mimus__device *device;
+
+static void setup(void) {
+    test_ok(mimus__device_open(&device, NULL, 0));
+    /* after the device: PoCL keeps its compiled kernels under the first value */
+    ck_assert_int_eq(setenv("XDG_CACHE_HOME", test_folder(), 1), 0);
+}
+
+static void teardown(void) {
+    mimus__device_close(device);
+    test_folder_remove();
+}
+
+/* ------------------------------------------------------------------- back ends */
+
+/* Every back end in every variant, each as a back end of its own. */
+static mimus_status open_group(mimus__gemm_backend **out, mimus__device *on,
+                               const mimus__gemm_problem *problem, uint32_t variant) {
+    (void)variant;
+    return mimus__gemm_tile_open(out, on, problem, (mimus__gemm_tile_shape){0, 0, 0});
+}
+
+static mimus_status open_second_tile(mimus__gemm_backend **out, mimus__device *on,
+                                     const mimus__gemm_problem *problem, uint32_t variant) {
+    (void)variant;
+    return mimus__gemm_tile.open(out, on, problem, 1);
+}
+
+static mimus_status open_batched(mimus__gemm_backend **out, mimus__device *on,
+                                 const mimus__gemm_problem *problem, uint32_t variant) {
+    (void)variant;
+    return mimus__gemm_clblast.open(out, on, problem, 1);
+}
+
+static uint32_t one_variant(const mimus__device *on, const mimus__gemm_problem *problem) {
+    (void)on;
+    (void)problem;
+    return 1;
+}
+
+enum { TILE, SECOND_TILE, GROUP_TILE, CLBLAST, CLBLAST_BATCHED, BACKENDS };
+
+static mimus__gemm *open_gemm(int which, const mimus__gemm_layer *layers, uint32_t count,
+                              uint32_t rows) {
+    static mimus__gemm_type type; /* outlives the gemm */
+    const mimus__gemm_type *types[] = {&type};
+    mimus__gemm_problem problem = {layers, count, rows};
+    mimus__gemm *gemm;
+    type = which < CLBLAST ? mimus__gemm_tile : mimus__gemm_clblast;
+    type.variants = one_variant;
+    if (which == SECOND_TILE)
+        type.open = open_second_tile;
+    if (which == GROUP_TILE)
+        type.open = open_group;
+    if (which == CLBLAST_BATCHED)
+        type.open = open_batched;
+    test_ok(mimus__gemm_new_from(&gemm, device, MIMUS__GEMM_AUTO, &problem, types, 1));
+    return gemm;
+}
+
+/* -------------------------------------------------------------------- matrices */
+
+/* A matrix of R runs between guards: `before` floats and as many behind, all of a pattern. Inputs
+ * are known on the host; outputs are checked against doubles. */
+enum { GUARD = 2 * MIMUS__MATRIX_ALIGN };
+
+typedef struct array {
+    mimus__buffer buffer;
+    mimus__matrix matrix;
+    float *host; /* (GUARD + floats + GUARD) */
+    size_t floats, total;
+} array;
+
+static void array_new(array *a, uint32_t runs, size_t each, size_t extra) {
+    a->floats = runs * each + extra;
+    a->total = a->floats + 2 * GUARD;
+    test_ok(mimus__alloc(&a->host, a->total, sizeof(float)));
+    canary_fill(a->host, 0, a->total * sizeof(float));
+    test_ok(mimus__buffer_new(&a->buffer, device, a->total * sizeof(float), "test"));
+    test_ok(mimus__buffer_write(&a->buffer, 0, a->host, a->total * sizeof(float)));
+    a->matrix = (mimus__matrix){&a->buffer, GUARD, each};
+}
+
+static void array_free(array *a) {
+    mimus__buffer_free(&a->buffer);
+    free(a->host);
+}
+
+static float *numbers(array *a) {
+    return a->host + GUARD;
+}
+
+/* (R, rows, width), uniform in [-1, 1) where there is a real row and column, else `outside`. */
+typedef struct extent {
+    uint32_t rows, padded_rows, width, padded_width;
+} extent;
+
+static void random_input(array *a, uint32_t runs, extent e, float outside, uint64_t stream) {
+    mimus__rng rng = {.seed = 7, .stream = stream};
+    array_new(a, runs, (size_t)e.padded_rows * e.padded_width, 0);
+    for (size_t i = 0; i < a->floats; i++) {
+        size_t column = i % e.padded_width, row = i / e.padded_width % e.padded_rows;
+        bool real = column < e.width && row < e.rows;
+        float value = (float)(2 * mimus__rng_uniform(&rng) - 1);
+        numbers(a)[i] = real ? value : column < e.width ? outside : 0;
+    }
+    test_ok(mimus__buffer_write(&a->buffer, GUARD * sizeof(float), numbers(a),
+                                a->floats * sizeof(float)));
+}
+
+/* Read an output back; its guards are whole. */
+static void fetch(const char *what, array *a) {
+    float *expected;
+    test_ok(mimus__alloc(&expected, a->total, sizeof(float)));
+    canary_fill(expected, 0, a->total * sizeof(float));
+    test_ok(mimus__buffer_read(&a->buffer, 0, a->host, a->total * sizeof(float)));
+    compare_check_bytes(what, a->host, expected, GUARD * sizeof(float));
+    compare_check_bytes(what, a->host + GUARD + a->floats, expected + GUARD + a->floats,
+                        GUARD * sizeof(float));
+    free(expected);
+}
+
+static double *doubles(size_t count) {
+    double *out;
+    test_ok(mimus__alloc(&out, count, sizeof *out));
+    return out;
+}
+
+/* float32 sums of `depth` products of numbers in [-1, 1). */
+static compare_tolerance tolerance(size_t depth) {
+    return (compare_tolerance){1e-5, 1e-6 + 1e-7 * (double)depth};
+}
+
+/* ------------------------------------------------------------------- reference */
+
+static double activate(mimus__activation kind, double x) {
+    switch (kind) {
+    case MIMUS__RELU:
+        return x > 0 ? x : 0;
+    case MIMUS__TANH:
+        return tanh(x);
+    case MIMUS__GELU:
+        return 0.5 * x * (1 + erf(x / sqrt(2)));
+    default:
+        return x;
+    }
+}
+
+static double slope(mimus__activation kind, double saved, bool saved_is_pre) {
+    const double pi = 3.14159265358979323846;
+    double y = kind == MIMUS__TANH && saved_is_pre ? tanh(saved) : saved;
+    switch (kind) {
+    case MIMUS__RELU:
+        return saved > 0;
+    case MIMUS__TANH:
+        return 1 - y * y;
+    case MIMUS__GELU:
+        return 0.5 * (1 + erf(saved / sqrt(2))) + saved * exp(-saved * saved / 2) / sqrt(2 * pi);
+    default:
+        return 1;
+    }
+}
+
+/* ----------------------------------------------------------------------- cases */
+
+typedef struct product_case {
+    mimus__gemm *gemm;
+    uint32_t runs, in, out, rows; /* unpadded */
+    mimus__activation activation;
+    bool pre;    /* forward keeps it; backward saves it */
+    bool shared; /* one X for all runs */
+} product_case;
+
+/* The layer and its padded extents. */
+typedef struct padded_case {
+    mimus__gemm_layer layer;
+    uint32_t rows;
+    extent x, w, b, y;
+} padded_case;
+
+static padded_case pad(const product_case *c) {
+    uint32_t width_pad = mimus__gemm_width_pad(c->gemm);
+    padded_case p;
+    p.rows = mimus__round_up(c->rows, mimus__gemm_row_pad(c->gemm));
+    p.layer = (mimus__gemm_layer){c->runs, mimus__round_up(c->in, width_pad),
+                                  mimus__round_up(c->out, width_pad)};
+    p.x = (extent){c->rows, p.rows, c->in, p.layer.in};
+    p.w = (extent){c->in, p.layer.in, c->out, p.layer.out};
+    p.b = (extent){1, 1, c->out, p.layer.out};
+    p.y = (extent){c->rows, p.rows, c->out, p.layer.out};
+    return p;
+}
+
+/* Twice, into fresh guards: both must give the same bits. */
+static void same_bits(const char *what, const array *a, const array *b) {
+    compare_check_bytes(what, a->host, b->host, a->total * sizeof(float));
+}
+
+static void check_forward(const product_case *c) {
+    padded_case p = pad(c);
+    uint32_t rows = p.rows, in = p.layer.in, width = p.layer.out;
+    array x, w, b, y[2], pre[2];
+    random_input(&x, c->shared ? 1 : c->runs, p.x, 0.5f, 1);
+    random_input(&w, c->runs, p.w, 0, 2);
+    random_input(&b, c->runs, p.b, 0, 3);
+    if (c->shared)
+        x.matrix.stride = 0;
+    for (int i = 0; i < 2; i++) {
+        array_new(&y[i], c->runs, (size_t)rows * width, 0);
+        array_new(&pre[i], c->runs, (size_t)rows * width, 0);
+        test_ok(mimus__gemm_forward(c->gemm, &p.layer, rows, x.matrix, w.matrix, b.matrix,
+                                    c->activation, y[i].matrix, c->pre ? &pre[i].matrix : NULL));
+        fetch("Y", &y[i]);
+        fetch("X W + b", &pre[i]);
+    }
+    same_bits("Y", &y[0], &y[1]);
+    same_bits("X W + b", &pre[0], &pre[1]);
+    double *want = doubles(y->floats), *want_pre = doubles(y->floats);
+    for (size_t r = 0; r < c->runs; r++) {
+        const float *xr = numbers(&x) + r * x.matrix.stride;
+        const float *wr = numbers(&w) + r * in * width;
+        for (size_t m = 0; m < rows; m++) {
+            double *row = want_pre + (r * rows + m) * width;
+            for (size_t n = 0; n < width; n++)
+                row[n] = (double)numbers(&b)[r * width + n];
+            for (size_t k = 0; k < in; k++)
+                for (size_t n = 0; n < width; n++)
+                    row[n] += (double)xr[m * in + k] * (double)wr[k * width + n];
+        }
+    }
+    for (size_t i = 0; i < y->floats; i++)
+        want[i] = activate(c->activation, want_pre[i]);
+    compare_check_floats("Y", numbers(y), want, c->runs * rows, width, tolerance(in));
+    if (c->pre)
+        compare_check_floats("X W + b", numbers(pre), want_pre, c->runs * rows, width,
+                             tolerance(in));
+    else
+        canary_check("untouched X W + b", pre->host, 0, pre->total * sizeof(float));
+    free(want);
+    free(want_pre);
+    for (int i = 0; i < 2; i++) {
+        array_free(&y[i]);
+        array_free(&pre[i]);
+    }
+    array_free(&x);
+    array_free(&w);
+    array_free(&b);
+}
+
+static void check_input_gradient(const product_case *c) {
+    padded_case p = pad(c);
+    uint32_t rows = p.rows, in = p.layer.in, width = p.layer.out;
+    array g, w, saved, d[2];
+    random_input(&g, c->runs, p.y, 0, 4);
+    random_input(&w, c->runs, p.w, 0, 5);
+    random_input(&saved, c->runs, p.x, 0.5f, 6);
+    for (int i = 0; i < 2; i++) {
+        array_new(&d[i], c->runs, (size_t)rows * in, 0);
+        test_ok(mimus__gemm_input_gradient(c->gemm, &p.layer, rows, g.matrix, w.matrix,
+                                           c->activation, saved.matrix, c->pre, d[i].matrix));
+        fetch("D", &d[i]);
+    }
+    same_bits("D", &d[0], &d[1]);
+    double *want = doubles(d->floats);
+    for (size_t r = 0; r < c->runs; r++) {
+        const float *gr = numbers(&g) + r * rows * width, *wr = numbers(&w) + r * in * width;
+        for (size_t m = 0; m < rows; m++) {
+            for (size_t k = 0; k < in; k++) {
+                size_t at = (r * rows + m) * in + k;
+                double sum = 0;
+                for (size_t n = 0; n < width; n++)
+                    sum += (double)gr[m * width + n] * (double)wr[k * width + n];
+                want[at] = sum * slope(c->activation, (double)numbers(&saved)[at], c->pre);
+            }
+        }
+    }
+    compare_check_floats("D", numbers(d), want, c->runs * rows, in, tolerance(width));
+    free(want);
+    array_free(&d[0]);
+    array_free(&d[1]);
+    array_free(&g);
+    array_free(&w);
+    array_free(&saved);
+}
+
+/* Sum the splits of one result into doubles; what lies between two splits is untouched. */
+static double *sum_splits(const char *what, array *a, uint32_t splits, size_t stride,
+                          size_t floats) {
+    double *sum = doubles(floats);
+    float *pattern;
+    test_ok(mimus__alloc(&pattern, a->total, sizeof(float)));
+    canary_fill(pattern, 0, a->total * sizeof(float));
+    for (size_t z = 0; z < splits; z++) {
+        for (size_t i = 0; i < floats; i++)
+            sum[i] += (double)numbers(a)[z * stride + i];
+        if (z + 1 < splits)
+            compare_check_bytes(what, numbers(a) + z * stride + floats,
+                                pattern + GUARD + z * stride + floats,
+                                (stride - floats) * sizeof(float));
+    }
+    free(pattern);
+    return sum;
+}
+
+static void check_sum(const char *what, const double *got, const double *want, size_t rows,
+                      size_t columns, size_t depth) {
+    compare_check_doubles(what, got, want, rows, columns, tolerance(depth));
+}
+
+static void check_weight_gradient(const product_case *c) {
+    padded_case p = pad(c);
+    uint32_t rows = p.rows, in = p.layer.in, width = p.layer.out;
+    uint32_t splits = mimus__gemm_splits(c->gemm);
+    size_t weights = (size_t)c->runs * in * width, biases = (size_t)c->runs * width;
+    size_t stride = weights + 3 * MIMUS__MATRIX_ALIGN, extra = (splits - 1) * stride;
+    array x, g, v[2], b[2];
+    random_input(&x, c->shared ? 1 : c->runs, p.x, 0.5f, 8);
+    random_input(&g, c->runs, p.y, 0, 9);
+    if (c->shared)
+        x.matrix.stride = 0;
+    for (int i = 0; i < 2; i++) {
+        array_new(&v[i], c->runs, (size_t)in * width, extra);
+        array_new(&b[i], c->runs, width, extra);
+        test_ok(mimus__gemm_weight_gradient(c->gemm, &p.layer, rows, x.matrix, g.matrix,
+                                            v[i].matrix, b[i].matrix, stride));
+        fetch("V", &v[i]);
+        fetch("c", &b[i]);
+    }
+    same_bits("V", &v[0], &v[1]);
+    same_bits("c", &b[0], &b[1]);
+    double *want = doubles(weights), *want_bias = doubles(biases);
+    for (size_t r = 0; r < c->runs; r++) {
+        const float *xr = numbers(&x) + r * x.matrix.stride;
+        for (size_t m = 0; m < c->rows; m++) {
+            const float *gm = numbers(&g) + (r * rows + m) * width;
+            for (size_t k = 0; k < in; k++)
+                for (size_t n = 0; n < width; n++)
+                    want[(r * in + k) * width + n] += (double)xr[m * in + k] * (double)gm[n];
+            for (size_t n = 0; n < width; n++)
+                want_bias[r * width + n] += (double)gm[n];
+        }
+    }
+    double *got = sum_splits("V", &v[0], splits, stride, weights);
+    double *got_bias = sum_splits("c", &b[0], splits, stride, biases);
+    check_sum("V", got, want, (size_t)c->runs * in, width, rows);
+    check_sum("c", got_bias, want_bias, c->runs, width, rows);
+    free(want);
+    free(want_bias);
+    free(got);
+    free(got_bias);
+    for (int i = 0; i < 2; i++) {
+        array_free(&v[i]);
+        array_free(&b[i]);
+    }
+    array_free(&x);
+    array_free(&g);
+}
+
+static void check_products(const product_case *c) {
+    check_forward(c);
+    check_input_gradient(c);
+    check_weight_gradient(c);
+}
+
+/* ----------------------------------------------------------------------- tests */
+
+static const uint32_t run_counts[] = {1, 3, 8};
+enum { RUN_COUNTS = 3 };
+
+START_TEST(products_of_awkward_sizes) {
+    int which = _i / RUN_COUNTS;
+    uint32_t runs = run_counts[_i % RUN_COUNTS];
+    const mimus__gemm_layer layers[] = {
+        {runs, 1, 63}, {runs, 63, 65}, {runs, 65, 1}, {runs, 143, 64}, {runs, 1000, 1}};
+    static const uint32_t rows[] = {1, 63, 64, 65, 1000};
+    mimus__gemm *gemm = open_gemm(which, layers, 5, 1000);
+    for (size_t l = 0; l < 5; l++) {
+        for (size_t r = 0; r < 5; r++) {
+            product_case c = {.gemm = gemm,
+                              .runs = runs,
+                              .in = layers[l].in,
+                              .out = layers[l].out,
+                              .rows = rows[r],
+                              .activation = MIMUS__RELU};
+            padded_case p = pad(&c);
+            bool edge = rows[r] == 63 || rows[r] == 64;
+            if ((uint64_t)runs * p.rows * p.layer.in * p.layer.out > 16000000 || (edge && l != 1))
+                continue; /* the reference takes its time */
+            check_products(&c);
+        }
+    }
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(activations_with_and_without_pre) {
+    const mimus__gemm_layer layer = {2, 65, 33};
+    mimus__gemm *gemm = open_gemm(_i, &layer, 1, 70);
+    for (int kind = MIMUS__IDENTITY; kind <= MIMUS__GELU; kind++) {
+        for (int pre = 0; pre < 2; pre++) {
+            product_case c = {.gemm = gemm,
+                              .runs = 2,
+                              .in = 65,
+                              .out = 33,
+                              .rows = 70,
+                              .activation = (mimus__activation)kind,
+                              .pre = pre == 1};
+            check_forward(&c);
+            if (kind != MIMUS__GELU || pre == 1)
+                check_input_gradient(&c);
+        }
+    }
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(all_runs_may_share_their_input) {
+    const mimus__gemm_layer layer = {3, 143, 64};
+    mimus__gemm *gemm = open_gemm(_i, &layer, 1, 100);
+    product_case c = {.gemm = gemm, .runs = 3, .in = 143, .out = 64, .rows = 100, .shared = true};
+    check_forward(&c);
+    check_weight_gradient(&c);
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(relu_lets_nan_through) {
+    const mimus__gemm_layer layer = {1, 16, 16};
+    mimus__gemm *gemm = open_gemm(_i, &layer, 1, 64);
+    product_case c = {.gemm = gemm, .runs = 1, .in = 16, .out = 16, .rows = 64};
+    padded_case p = pad(&c);
+    array x, w, b, y;
+    random_input(&x, 1, p.x, 0, 1);
+    random_input(&w, 1, p.w, 0, 2);
+    random_input(&b, 1, p.b, 0, 3);
+    array_new(&y, 1, (size_t)p.rows * p.layer.out, 0);
+    float nan = NAN;
+    size_t at = GUARD + 5 * p.layer.in + 7;
+    test_ok(mimus__buffer_write(&x.buffer, at * sizeof nan, &nan, sizeof nan));
+    test_ok(mimus__gemm_forward(gemm, &p.layer, p.rows, x.matrix, w.matrix, b.matrix, MIMUS__RELU,
+                                y.matrix, NULL));
+    fetch("Y", &y);
+    for (size_t i = 0; i < y.floats; i++)
+        ck_assert_int_eq(isnan(numbers(&y)[i]) != 0, i / p.layer.out == 5);
+    array_free(&x);
+    array_free(&w);
+    array_free(&b);
+    array_free(&y);
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(arguments_are_checked) {
+    const mimus__gemm_layer layer = {2, 100, 50};
+    mimus__gemm *gemm = open_gemm(CLBLAST, &layer, 1, 100);
+    product_case c = {.gemm = gemm, .runs = 2, .in = 100, .out = 50, .rows = 100};
+    padded_case p = pad(&c);
+    array x, w, b, y;
+    random_input(&x, 2, p.x, 0, 1);
+    random_input(&w, 2, p.w, 0, 2);
+    random_input(&b, 2, p.b, 0, 3);
+    array_new(&y, 2, (size_t)p.rows * p.layer.out, 0);
+#define FORWARD(layer, rows, x, y)                                                                 \
+    mimus__gemm_forward(gemm, (layer), (rows), (x), w.matrix, b.matrix, MIMUS__RELU, (y), NULL)
+    test_ok(FORWARD(&p.layer, p.rows, x.matrix, y.matrix));
+    test_fails(FORWARD(&p.layer, 100, x.matrix, y.matrix), MIMUS_ERR_ARGUMENT, "a multiple of 64");
+    test_fails(FORWARD(&p.layer, 2 * p.rows, x.matrix, y.matrix), MIMUS_ERR_ARGUMENT, "at most");
+    test_fails(FORWARD(&p.layer, 0, x.matrix, y.matrix), MIMUS_ERR_ARGUMENT, "0 rows");
+    mimus__gemm_layer wider = p.layer, more = p.layer;
+    wider.in += 64;
+    more.runs = 3;
+    test_fails(FORWARD(&wider, p.rows, x.matrix, y.matrix), MIMUS_ERR_ARGUMENT, "no such");
+    test_fails(FORWARD(&more, p.rows, x.matrix, y.matrix), MIMUS_ERR_ARGUMENT, "no such");
+    mimus__matrix late = y.matrix, crooked = x.matrix, apart = x.matrix;
+    late.offset += GUARD + MIMUS__MATRIX_ALIGN;
+    crooked.offset += 8;
+    apart.stride += 64;
+    test_fails(FORWARD(&p.layer, p.rows, x.matrix, late), MIMUS_ERR_ARGUMENT, "Y ends at float");
+    test_fails(FORWARD(&p.layer, p.rows, crooked, y.matrix), MIMUS_ERR_ARGUMENT, "X at offset");
+    test_fails(FORWARD(&p.layer, p.rows, apart, y.matrix), MIMUS_ERR_ARGUMENT, "stride");
+#undef FORWARD
+    test_fails(mimus__gemm_input_gradient(gemm, &p.layer, p.rows, y.matrix, w.matrix, MIMUS__GELU,
+                                          x.matrix, false, x.matrix),
+               MIMUS_ERR_ARGUMENT, "gelu");
+    array_free(&x);
+    array_free(&w);
+    array_free(&b);
+    array_free(&y);
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(sizes_past_clblast_are_refused) {
+    const mimus__gemm_layer layer = {8, 64, 64};
+    mimus__gemm_problem problem = {&layer, 1, 1u << 22};
+    mimus__gemm_backend *backend;
+    test_fails(mimus__gemm_clblast.open(&backend, device, &problem, 0), MIMUS_ERR_UNSUPPORTED,
+               "2^31");
+    ck_assert_ptr_null(backend);
+}
+END_TEST
+
+/* ------------------------------------------------------------ the choice of one */
+
+static const mimus__gemm_layer small_layers[] = {{2, 20, 33}, {2, 33, 7}};
+static const mimus__gemm_problem small_problem = {small_layers, 2, 100};
+
+static bool cached(const mimus__gemm *gemm) {
+    json_t *report = mimus__gemm_report(gemm);
+    bool is = json_is_true(json_object_get(report, "cached"));
+    json_decref(report);
+    return is;
+}
+
+static mimus__gemm *open_small(mimus__gemm_kind kind) {
+    mimus__gemm *gemm;
+    test_ok(mimus__gemm_new(&gemm, device, kind, small_layers, 2, 100));
+    return gemm;
+}
+
+/* The one cache file there is. */
+static char *cache_file(void) {
+    char *folder, *path = NULL;
+    test_ok(mimus__file_cache_folder(&folder));
+    DIR *listing = opendir(folder);
+    ck_assert_ptr_nonnull(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (strncmp(entry->d_name, "gemm-", 5) != 0)
+            continue;
+        ck_assert_ptr_null(path);
+        mimus_status formatted = mimus__text_format(&path, "%s/%s", folder, entry->d_name);
+        test_ok(formatted);
+    }
+    closedir(listing);
+    free(folder);
+    ck_assert_ptr_nonnull(path);
+    return path;
+}
+
+START_TEST(the_choice_is_remembered) {
+    mimus__gemm *first = open_small(MIMUS__GEMM_AUTO);
+    ck_assert(!cached(first));
+    ck_assert_int_ne(mimus__gemm_chosen(first), MIMUS__GEMM_AUTO);
+    json_t *report = mimus__gemm_report(first);
+    const char *chosen = json_string_value(json_object_get(report, "chosen"));
+    ck_assert_ptr_nonnull(chosen);
+    ck_assert(json_is_real(json_object_get(json_object_get(report, "tile"), "seconds")));
+    ck_assert(json_is_string(json_object_get(json_object_get(report, "clblast"), "parameters")));
+    mimus__gemm *second = open_small(MIMUS__GEMM_AUTO);
+    ck_assert(cached(second));
+    ck_assert_int_eq(mimus__gemm_chosen(second), mimus__gemm_chosen(first));
+    ck_assert_uint_eq(mimus__gemm_width_pad(second), mimus__gemm_width_pad(first));
+    ck_assert_uint_eq(mimus__gemm_splits(second), mimus__gemm_splits(first));
+    mimus__gemm *forced = open_small(MIMUS__GEMM_TILE); /* another question, another answer */
+    ck_assert(!cached(forced));
+    ck_assert_int_eq(mimus__gemm_chosen(forced), MIMUS__GEMM_TILE);
+    json_decref(report);
+    mimus__gemm_free(first);
+    mimus__gemm_free(second);
+    mimus__gemm_free(forced);
+}
+END_TEST
+
+/* Put `content` where the cache was; the next start must not take it, and must mend it. */
+static void refuses_cache(const char *path, const char *content) {
+    test_ok(mimus__file_replace(path, content, strlen(content)));
+    mimus__gemm *gemm = open_small(MIMUS__GEMM_TILE);
+    ck_assert_msg(!cached(gemm), "took %s", content);
+    mimus__gemm_free(gemm);
+    gemm = open_small(MIMUS__GEMM_TILE);
+    ck_assert_msg(cached(gemm), "did not mend %s", content);
+    mimus__gemm_free(gemm);
+}
+
+/* The cache file with one member of an object in it replaced. */
+static char *forged(const char *path, const char *object, const char *key, json_t *value) {
+    json_t *content;
+    char *text;
+    test_ok(mimus__json_read(&content, path));
+    json_t *parent = json_object_get(content, object);
+    if (parent == NULL)
+        parent = json_object_get(json_object_get(content, "report"), object);
+    test_ok(mimus__json_set(parent, key, value));
+    test_ok(mimus__json_text(&text, content, 0));
+    json_decref(content);
+    return text;
+}
+
+START_TEST(a_damaged_cache_is_ignored_and_mended) {
+    mimus__gemm_free(open_small(MIMUS__GEMM_TILE));
+    char *path = cache_file();
+    char *forgeries[] = {
+        forged(path, "key", "driver", json_string("another")),
+        forged(path, "report", "chosen", json_string("clblast")),
+        forged(path, "tile", "variant", json_integer(77)),
+        forged(path, "tile", "parameters", json_string("5 x 5 float5")),
+    };
+    refuses_cache(path, "{\"key\": {");
+    refuses_cache(path, "[3]");
+    for (size_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++) {
+        refuses_cache(path, forgeries[i]);
+        free(forgeries[i]);
+    }
+    free(path);
+}
+END_TEST
+
+START_TEST(without_a_cache_folder_every_start_is_a_first) {
+    const char *in_the_way = test_folder_path("file");
+    test_ok(mimus__file_replace(in_the_way, "", 0));
+    ck_assert_int_eq(setenv("XDG_CACHE_HOME", in_the_way, 1), 0);
+    for (int i = 0; i < 2; i++) {
+        mimus__gemm *gemm = open_small(MIMUS__GEMM_TILE);
+        ck_assert(!cached(gemm));
+        mimus__gemm_free(gemm);
+    }
+}
+END_TEST
+
+START_TEST(a_missing_library_is_a_missing_back_end) {
+    mimus__gemm *gemm;
+    ck_assert_int_eq(setenv("MIMUS_CLBLAST", "libnone.so.7", 1), 0);
+    test_fails(mimus__gemm_new(&gemm, device, MIMUS__GEMM_CLBLAST, small_layers, 2, 100),
+               MIMUS_ERR_UNSUPPORTED, "libnone.so.7 not found: install libclblast1");
+    ck_assert_ptr_null(gemm);
+    gemm = open_small(MIMUS__GEMM_AUTO);
+    ck_assert_int_eq(mimus__gemm_chosen(gemm), MIMUS__GEMM_TILE);
+    json_t *report = mimus__gemm_report(gemm);
+    const char *error =
+        json_string_value(json_object_get(json_object_get(report, "clblast"), "error"));
+    ck_assert_str_eq(error, "libnone.so.7 not found: install libclblast1");
+    json_decref(report);
+    mimus__gemm_free(gemm);
+    ck_assert_int_eq(setenv("MIMUS_CLBLAST", "libm.so.6", 1), 0);
+    test_fails(mimus__gemm_new(&gemm, device, MIMUS__GEMM_CLBLAST, small_layers, 2, 100),
+               MIMUS_ERR_UNSUPPORTED, "libm.so.6 lacks CLBlast");
+}
+END_TEST
+
+/* Back ends that are fast and wrong: each leaves out one product, or one element of it. */
+static mimus_status nothing_forward(mimus__gemm_backend *backend,
+                                    const mimus__gemm_forward_call *call) {
+    (void)backend;
+    (void)call;
+    return MIMUS_OK;
+}
+
+static mimus_status nothing_input(mimus__gemm_backend *backend,
+                                  const mimus__gemm_input_call *call) {
+    (void)backend;
+    (void)call;
+    return MIMUS_OK;
+}
+
+/* Right but for the last element of the last run, which is NaN. */
+static mimus_status nan_weight(mimus__gemm_backend *backend, const mimus__gemm_weight_call *call) {
+    mimus_status status = mimus__gemm_tile.weight_gradient(backend, call);
+    size_t last = call->weight.offset + call->layer.runs * call->weight.stride - 1;
+    if (status == MIMUS_OK)
+        status = mimus__buffer_fill(call->weight.buffer, last * sizeof(float), 0x7fc00000, 4);
+    return status;
+}
+
+/* Right but for the second run's first bias. */
+static mimus_status off_bias(mimus__gemm_backend *backend, const mimus__gemm_weight_call *call) {
+    mimus_status status = mimus__gemm_tile.weight_gradient(backend, call);
+    size_t at = call->bias.offset + call->bias.stride;
+    if (status == MIMUS_OK)
+        status = mimus__buffer_fill(call->bias.buffer, at * sizeof(float), 0x3f000000, 4);
+    return status;
+}
+
+static mimus_status fails_to_open(mimus__gemm_backend **out, mimus__device *on,
+                                  const mimus__gemm_problem *problem, uint32_t variant) {
+    (void)on;
+    (void)problem;
+    (void)variant;
+    *out = NULL;
+    return mimus__fail(MIMUS_ERR_DEVICE, "does not build");
+}
+
+START_TEST(a_wrong_back_end_is_never_chosen) {
+    static const char *const complaints[] = {"wrong forward product", "wrong input gradient",
+                                             "wrong weight gradient", "wrong bias gradient",
+                                             "does not build"};
+    mimus__gemm_type wrong = mimus__gemm_tile;
+    wrong.name = "wrong";
+    wrong.kind = MIMUS__GEMM_CLBLAST;
+    wrong.variants = one_variant;
+    switch (_i) {
+    case 0:
+        wrong.forward = nothing_forward;
+        break;
+    case 1:
+        wrong.input_gradient = nothing_input;
+        break;
+    case 2:
+        wrong.weight_gradient = nan_weight;
+        break;
+    case 3:
+        wrong.weight_gradient = off_bias;
+        break;
+    default:
+        wrong.open = fails_to_open;
+    }
+    const mimus__gemm_type *types[] = {&wrong, &mimus__gemm_tile};
+    mimus__gemm *gemm;
+    test_ok(mimus__gemm_new_from(&gemm, device, MIMUS__GEMM_AUTO, &small_problem, types, 2));
+    ck_assert_int_eq(mimus__gemm_chosen(gemm), MIMUS__GEMM_TILE);
+    json_t *report = mimus__gemm_report(gemm);
+    const char *error =
+        json_string_value(json_object_get(json_object_get(report, "wrong"), "error"));
+    ck_assert_ptr_nonnull(error);
+    ck_assert_msg(strstr(error, complaints[_i]) != NULL, "%s", error);
+    json_decref(report);
+    mimus__gemm_free(gemm);
+    /* forced, it is an error; and so when all are wrong, naming each */
+    test_fails(mimus__gemm_new_from(&gemm, device, MIMUS__GEMM_CLBLAST, &small_problem, types, 2),
+               MIMUS_ERR_DEVICE, complaints[_i]);
+    mimus__gemm_type other = wrong;
+    other.name = "other";
+    types[1] = &other;
+    test_fails(mimus__gemm_new_from(&gemm, device, MIMUS__GEMM_AUTO, &small_problem, types, 2),
+               MIMUS_ERR_DEVICE, "no GEMM back end is right");
+    ck_assert(strstr(mimus_last_error(), "; wrong: ") != NULL);
+    ck_assert(strstr(mimus_last_error(), "; other: ") != NULL);
+    ck_assert_ptr_null(gemm);
+}
+END_TEST
+
+START_TEST(trials_leave_no_memory_behind) {
+    uint64_t before = mimus__device_bytes(device);
+    mimus__gemm_free(open_small(MIMUS__GEMM_AUTO));
+    ck_assert_uint_eq(mimus__device_bytes(device), before);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("gemm");
+    TCase *products = tcase_create("products"), *choice = tcase_create("choice");
+    tcase_add_checked_fixture(products, setup, teardown);
+    tcase_add_loop_test(products, products_of_awkward_sizes, 0, BACKENDS * RUN_COUNTS);
+    tcase_add_loop_test(products, activations_with_and_without_pre, 0, BACKENDS);
+    tcase_add_loop_test(products, all_runs_may_share_their_input, 0, BACKENDS);
+    tcase_add_loop_test(products, relu_lets_nan_through, 0, BACKENDS);
+    tcase_add_test(products, arguments_are_checked);
+    tcase_add_test(products, sizes_past_clblast_are_refused);
+    suite_add_tcase(suite, products);
+    tcase_add_checked_fixture(choice, setup, teardown);
+    tcase_add_test(choice, the_choice_is_remembered);
+    tcase_add_test(choice, a_damaged_cache_is_ignored_and_mended);
+    tcase_add_test(choice, without_a_cache_folder_every_start_is_a_first);
+    tcase_add_test(choice, a_missing_library_is_a_missing_back_end);
+    tcase_add_loop_test(choice, a_wrong_back_end_is_never_chosen, 0, 5);
+    tcase_add_test(choice, trials_leave_no_memory_behind);
+    suite_add_tcase(suite, choice);
+    return test_run(suite);
+}
