@@ -24,7 +24,8 @@ static json_t *head_of(const json_t *json, size_t h) {
     return json_array_get(json_object_get(json, "heads"), h);
 }
 
-static const mimus_head two_heads[] = {{.name = "gun", .actions = 2},
+static const char *const gun_actions[] = {"hold", "fire"};
+static const mimus_head two_heads[] = {{.name = "gun", .actions = 2, .action_names = gun_actions},
                                        {.name = "move", .actions = 3}};
 static const mimus_schema two = {.senses = 1, .heads = 2, .head = two_heads, .masks = true};
 
@@ -82,6 +83,8 @@ START_TEST(hand_computed_numbers_come_out) {
             ck_assert_int_eq(json_integer_value(json_array_get(json_array_get(confusion, t), c)),
                              wanted[t][c]);
     }
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(gun, "actions"), 1)), "fire");
+    ck_assert_ptr_null(json_object_get(move, "actions")); /* without names */
     json_decref(json);
     mimus__metrics_free(metrics);
 }

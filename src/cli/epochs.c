@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NARROW = 7, WIDE = 12, FIXED_CELLS = 57, MANY_HEADS = 8 };
+enum { NARROW = 7, WIDE = 12, FIXED_CELLS = 55, MANY_HEADS = 8 };
 
 static const json_t *heads_of(const json_t *row) {
     return json_object_get(row, "heads");
@@ -40,14 +40,6 @@ static const char *name_of(const json_t *head) {
     return name != NULL ? name : "?";
 }
 
-static char *skipped_note(const json_t *row) {
-    double skipped = cli_number(row, "skipped");
-    return skipped > 0
-               ? cli_format("  %s of %s steps skipped: not finite", human_count(skipped).text,
-                            human_count(cli_number(row, "steps")).text)
-               : cli_format("%s", "");
-}
-
 /* -------------------------------------------------------------------- line */
 
 /* " (move 45.1%, shoot 78.0%)" for a few heads. */
@@ -71,18 +63,16 @@ char *epochs_line(const json_t *row, uint32_t epochs) {
     list_heads(row, heads, sizeof heads);
     if (epochs > 0)
         snprintf(of, sizeof of, "/%u", (unsigned)epochs);
-    char *note = skipped_note(row);
     char *line = cli_format(
-        "epoch %s%s  loss %s  held-out %s  agreement %s%s  lr %.3g  %s samples/s  %s%s\n",
+        "epoch %s%s  loss %s  held-out %s  agreement %s%s  lr %.3g  %s samples/s  %s\n",
         human_count(cli_number(row, "epoch")).text, of, human_real(cli_number(row, "loss")).text,
         human_real(cli_number(row, "held_out_loss")).text, human_share(mean_agreement(row)).text,
         heads, cli_number(row, "lr"), human_short(cli_number(row, "samples_per_second")).text,
-        human_seconds(cli_number(row, "seconds")).text, note);
-    free(note);
+        human_seconds(cli_number(row, "seconds")).text);
     return line;
 }
 
-/* ------------------------------------------------------------------- cli_table */
+/* ------------------------------------------------------------------- table */
 
 static size_t head_cells(const json_t *head) {
     size_t cells = human_width(name_of(head));
@@ -132,13 +122,11 @@ char *epochs_heading(const json_t *row, size_t columns) {
 
 char *epochs_row(const json_t *row, size_t columns) {
     char *shares = middle(row, columns, false);
-    char *note = skipped_note(row);
     char *line = cli_format(
-        "%5.0f  %9s  %9s%s  %8.3g  %9s  %7s%s\n", cli_number(row, "epoch"),
+        "%5.0f  %9s  %9s%s  %8.3g  %9s  %7s\n", cli_number(row, "epoch"),
         human_real(cli_number(row, "loss")).text, human_real(cli_number(row, "held_out_loss")).text,
         shares, cli_number(row, "lr"), human_short(cli_number(row, "samples_per_second")).text,
-        human_seconds(cli_number(row, "seconds")).text, note);
+        human_seconds(cli_number(row, "seconds")).text);
     free(shares);
-    free(note);
     return line;
 }

@@ -92,25 +92,16 @@ static const char *illegal_at(const void *user, size_t index) {
     return index < ILLEGALS ? illegal_names[index] : NULL;
 }
 
-static bool parse_illegal(const char *verb, const char *text, mimus_illegal *out) {
-    for (size_t i = 0; i < ILLEGALS; i++) {
-        if (strcmp(text, illegal_names[i]) == 0) {
-            *out = (mimus_illegal)i;
-            return true;
-        }
-    }
-    const char *nearest = options_nearest(text, illegal_at, NULL);
-    cli_usage(verb, "--illegal is error, drop or ignore, not \"%s\"%s%s%s", text,
-              nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "",
-              nearest != NULL ? "?" : "");
-    return false;
-}
-
 bool input_source(const cli_input *input, const char *verb, char **paths, int count,
                   mimus_source *out) {
     *out = (mimus_source){.paths = (const char *const *)paths,
                           .count = (size_t)count,
                           .format = input->format,
                           .options = (const char *const *)input->settings.item};
-    return input->illegal == NULL || parse_illegal(verb, input->illegal, &out->illegal);
+    size_t illegal = 0;
+    if (input->illegal != NULL &&
+        !options_choice(verb, "illegal", input->illegal, illegal_at, &illegal))
+        return false;
+    out->illegal = (mimus_illegal)illegal;
+    return true;
 }

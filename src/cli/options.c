@@ -83,6 +83,28 @@ const char *options_nearest(const char *word, const char *(*at)(const void *user
     return nearest;
 }
 
+bool options_choice(const char *verb, const char *option, const char *value,
+                    const char *(*at)(const void *user, size_t index), size_t *out) {
+    char *all = cli_format("%s", "");
+    for (size_t i = 0; at(NULL, i) != NULL; i++) {
+        if (strcmp(at(NULL, i), value) == 0) {
+            free(all);
+            *out = i;
+            return true;
+        }
+        char *more = cli_format("%s%s%s", all, i > 0 ? ", " : "", at(NULL, i));
+        free(all);
+        all = more;
+    }
+    const char *nearest = options_nearest(value, at, NULL);
+    if (nearest != NULL)
+        cli_usage(verb, "no --%s \"%s\"; did you mean %s?", option, value, nearest);
+    else
+        cli_usage(verb, "no --%s \"%s\"; there are: %s", option, value, all);
+    free(all);
+    return false;
+}
+
 /* ----------------------------------------------------------------- parsing */
 
 /* The options of all groups in the forms that getopt_long wants, and back. */
@@ -272,7 +294,8 @@ static void help(const option_page *page, const option_groups *groups) {
         const option_group *group = &groups->item[g];
         if (group->hidden || (group->count == 0 && g > 0))
             continue;
-        printf("\n%s\n", group->title);
+        if (group->title != NULL)
+            printf("\n%s\n", group->title);
         for (size_t i = 0; i < group->count; i++)
             help_option(&group->option[i]);
         if (g == 0)

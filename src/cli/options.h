@@ -40,7 +40,8 @@ typedef struct option_groups {
     size_t count;
 } option_groups;
 
-/* `title` and `option` (count) are borrowed. Where two options have one name, the first is it. */
+/* `title` (NULL: the group goes on) and `option` (count) are borrowed. Where two options have one
+ * name, the first is it. */
 void options_add(option_groups *groups, const char *title, const cli_option *option, size_t count,
                  bool hidden);
 void options_clear(option_groups *groups);
@@ -64,6 +65,10 @@ bool options_parse(const option_page *page, const option_groups *groups, int arg
  * by one, NULL past the last. */
 const char *options_nearest(const char *word, const char *(*at)(const void *user, size_t index),
                             const void *user);
+
+/* Which of the candidates `value` is; false after a complaint that lists them. */
+bool options_choice(const char *verb, const char *option, const char *value,
+                    const char *(*at)(const void *user, size_t index), size_t *out);
 
 /* Print `text` wrapped to the width of the help, from column `column` on, where the cursor
  * stands; lines that follow begin there too. */

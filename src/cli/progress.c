@@ -26,7 +26,7 @@ struct cli_progress {
     bool deaf;                    /* nobody reads what is shown */
     char bar[LINE_BYTES];         /* what stands on the terminal's last line */
     double drawn;                 /* when, in seconds of the monotonic clock */
-    bool headed;                  /* the table has its heading */
+    size_t table_columns;         /* the width that the table was made for; 0: not begun */
     char phase[32];               /* the present one; "" before the first */
     mimus_progress first, latest; /* reports of it; the phases' names are not kept */
 };
@@ -213,10 +213,11 @@ static void on_epoch(void *user, const char *text) {
         return; /* the run keeps it all the same */
     char *heading = NULL, *line;
     if (progress->terminal) {
-        size_t columns = terminal_columns(STDERR_FILENO);
-        heading = progress->headed ? NULL : epochs_heading(row, columns);
-        line = epochs_row(row, columns);
-        progress->headed = true;
+        if (progress->table_columns == 0) {
+            progress->table_columns = terminal_columns(STDERR_FILENO);
+            heading = epochs_heading(row, progress->table_columns);
+        }
+        line = epochs_row(row, progress->table_columns);
     } else {
         line = epochs_line(row, progress->latest.epochs);
     }

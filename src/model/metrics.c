@@ -261,6 +261,18 @@ out:
     return status;
 }
 
+/* A matrix is read by names. */
+static mimus_status set_action_names(json_t *json, const mimus_head *of) {
+    mimus_status status = MIMUS_OK;
+    json_t *names = json_array();
+    for (uint32_t a = 0; a < of->actions; a++)
+        MIMUS_TRY(mimus__json_append(names, json_string(of->action_names[a])));
+    MIMUS_TRY(mimus__json_set(json, "actions", json_incref(names)));
+out:
+    json_decref(names);
+    return status;
+}
+
 static uint64_t most(const uint64_t *counts, uint32_t count) {
     uint64_t greatest = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -280,6 +292,8 @@ static mimus_status head_json(json_t **out, const head_sums *head, const mimus_h
     MIMUS_TRY(mimus__json_set(json, "illegal", mean((double)head->illegal, n)));
     MIMUS_TRY(mimus__json_set(json, "majority", mean((double)most(head->labels, of->actions), n)));
     MIMUS_TRY(mimus__json_set(json, "uniform_legal", mean(head->uniform, n)));
+    if (head->confusion != NULL && of->action_names != NULL)
+        MIMUS_TRY(set_action_names(json, of));
     if (head->confusion != NULL)
         MIMUS_TRY(set_confusion(json, head->confusion, of->actions));
     *out = json;

@@ -39,6 +39,7 @@ mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint3
  *                    a mask is a miss: the label is another one then)
  *   uniform_legal    agreement of choosing among the legal actions by lot
  *   confusion        (true, chosen) counts, when asked for
+ *   actions          then, where the schema has them, the names of its rows and columns
  *
  * and joint, over the samples with at least one such pair: samples, agreement (of all of them at
  * once), agreement_se, se_over, nll (summed over the heads).

@@ -1,0 +1,64 @@
+#include "settings.h"
+
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void settings_init(cli_settings *settings, option_groups *groups) {
+    size_t count = 0;
+    memset(settings, 0, sizeof *settings);
+    while (mimus_config_describe(count) != NULL)
+        count++;
+    settings->config[0] =
+        (cli_option){.name = "config",
+                     .value = "FILE",
+                     .help = "settings by name as a JSON object, as in a run's config.json; the "
+                             "options below count more",
+                     .text = &settings->file};
+    settings->fields = cli_allocate(count, sizeof *settings->fields);
+    for (size_t i = 0; i < count; i++) {
+        const mimus_config_field *field = mimus_config_describe(i);
+        settings->fields[i] = (cli_option){.name = field->name,
+                                           .value = field->hint,
+                                           .help = field->help,
+                                           .fallback = field->value,
+                                           .list = &settings->values,
+                                           .key = field->name};
+    }
+    options_add(groups, "Settings", settings->config, 1, false);
+    options_add(groups, NULL, settings->fields, count, false);
+}
+
+void settings_clear(cli_settings *settings) {
+    free(settings->fields);
+    texts_clear(&settings->values);
+}
+
+bool settings_given(const cli_settings *settings) {
+    return settings->file != NULL || settings->values.count > 0;
+}
+
+static mimus_status set(mimus_config *config, const char *assignment) {
+    size_t length = strcspn(assignment, "=");
+    char *name = cli_format("%.*s", (int)length, assignment);
+    mimus_status status = mimus_config_set(config, name, assignment + length + 1);
+    free(name);
+    return status;
+}
+
+mimus_status settings_make(const cli_settings *settings, const char *base, mimus_config **out) {
+    mimus_config *config = NULL;
+    mimus_status status = mimus_config_new(&config);
+    if (status == MIMUS_OK && base != NULL)
+        status = mimus_config_load(config, base);
+    if (status == MIMUS_OK && settings->file != NULL)
+        status = mimus_config_load(config, settings->file);
+    for (size_t i = 0; status == MIMUS_OK && i < settings->values.count; i++)
+        status = set(config, settings->values.item[i]);
+    if (status == MIMUS_OK)
+        *out = config;
+    else
+        mimus_config_free(config);
+    return status;
+}
