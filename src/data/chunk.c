@@ -123,6 +123,7 @@ void mimus__chunk_block(mimus__block *out, const mimus_schema *schema, const uin
         .senses = (const float *)(const void *)(payload + c.senses),
         .actions = (const uint16_t *)(const void *)(payload + c.actions),
         .masks = schema->masks ? (const uint32_t *)(const void *)(payload + c.masks) : NULL,
+        .mask_words = mimus__schema_mask_words(schema),
         .weights = schema->weights ? (const float *)(const void *)(payload + c.weights) : NULL,
         .starts = (const uint32_t *)(const void *)(payload + c.starts),
     };

@@ -15,7 +15,8 @@ typedef struct mimus__block {
     uint32_t samples;        /* n */
     const float *senses;     /* (n, S) */
     const uint16_t *actions; /* (n, H) */
-    const uint32_t *masks;   /* (n, W) with W = mimus__schema_mask_words, or NULL */
+    const uint32_t *masks;   /* (n, W), or NULL */
+    uint32_t mask_words;     /* W = mimus__schema_mask_words */
     const float *weights;    /* (n), or NULL */
     const uint32_t *starts;  /* (ceil(n/32)) bit i%32 of word i/32: sample i begins an episode */
 } mimus__block;
@@ -33,8 +34,8 @@ size_t mimus__recording_blocks(const mimus__recording *recording);
 mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
                                     mimus__block *out);
 
-/* Metadata of the closing records (a JSON object per file, in an array; borrowed), and what was lost: an
- * array of {"file", "bytes", "reason"}, empty when every file was closed properly. */
+/* Metadata of the closing records (a JSON object per file, in an array; borrowed), and what was
+ * lost: an array of {"file", "bytes", "reason"}, empty when every file was closed properly. */
 const json_t *mimus__recording_metadata(const mimus__recording *recording);
 const json_t *mimus__recording_losses(const mimus__recording *recording);
 

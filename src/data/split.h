@@ -17,7 +17,7 @@ typedef struct mimus__rows {
     mimus__span *span; /* (spans) ascending, disjoint */
     size_t spans;
     uint64_t samples;
-    uint64_t episodes;
+    uint64_t episodes; /* of which there are rows here */
 } mimus__rows;
 
 typedef struct mimus__split {
@@ -26,13 +26,17 @@ typedef struct mimus__split {
 } mimus__split;
 
 /* Hold out whole episodes, drawn without replacement with `seed`, until they are at least
- * `fraction` of the samples (0: none; at least one episode when > 0), leaving at least one to train on
- * (MIMUS_ERR_DATA when that cannot be). The same recording, audit and seed split the same way. */
+ * `fraction` of the samples or but one is left to train on. 0 holds out nothing; a single episode
+ * is cut into 20 blocks of equal size (more when one were above `fraction`), which then stand for
+ * episodes. MIMUS_ERR_ARGUMENT unless 0 <= fraction < 1; MIMUS_ERR_DATA when no sample is left to
+ * train on. The same recording, audit, fraction and seed split the same way. `audit` may be NULL:
+ * nothing is dropped. Clear `*out` either way. */
 mimus_status mimus__split_new(mimus__split *out, const mimus__recording *recording,
                               const mimus__audit *audit, double fraction, uint64_t seed);
 void mimus__split_clear(mimus__split *split);
 
-/* All rows that `audit` does not drop, as one part. Clear with mimus__rows_clear. */
+/* All rows that `audit` (may be NULL) does not drop, as one part; each stretch is one span. Clear
+ * with mimus__rows_clear either way. */
 mimus_status mimus__rows_all(mimus__rows *out, const mimus__recording *recording,
                              const mimus__audit *audit);
 void mimus__rows_clear(mimus__rows *rows);

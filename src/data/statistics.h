@@ -15,8 +15,10 @@ typedef struct mimus__statistics {
     double weight;    /* mean sample weight */
 } mimus__statistics;
 
-/* One pass in double precision; std is exact enough for large offsets (shifted by the first row,
- * Chan, Golub, LeVeque 1983). */
+/* One pass in double precision. Sums are shifted by a sample near by and joined every few thousand
+ * samples (Chan, Golub, LeVeque 1983), so that neither a large offset nor an outlier costs digits.
+ * Labels are those of mimus__audit_label. Without rows, means and extremes are NaN. Clear `*out`
+ * either way. */
 mimus_status mimus__statistics_new(mimus__statistics *out, const mimus__recording *recording,
                                    const mimus__rows *rows);
 void mimus__statistics_clear(mimus__statistics *statistics);
