@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char options[] = "-cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros";
+static const char options[] = "-cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros -w";
 
 /* ------------------------------------------------------------------- defines */
 

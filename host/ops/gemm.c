@@ -112,11 +112,12 @@ static mimus_status check_layer(const mimus__gemm *gemm, const mimus__gemm_layer
 /* `floats` a run, `extra` floats from the first to the last split of the rows. */
 static mimus_status check_matrix(const char *what, const mimus__gemm_layer *layer,
                                  const mimus__matrix *matrix, size_t floats, size_t extra) {
-    if (matrix->offset % MIMUS__MATRIX_ALIGN != 0 || matrix->stride != floats)
+    if (matrix->offset % MIMUS__MATRIX_ALIGN != 0 || matrix->stride < floats)
         return mimus__fail(MIMUS_ERR_ARGUMENT,
-                           "%s at offset %zu, stride %zu: expected a multiple of %d, and %zu", what,
-                           matrix->offset, matrix->stride, MIMUS__MATRIX_ALIGN, floats);
-    size_t end = matrix->offset + layer->runs * floats + extra;
+                           "%s at offset %zu, stride %zu: expected a multiple of %d, and %zu or "
+                           "more",
+                           what, matrix->offset, matrix->stride, MIMUS__MATRIX_ALIGN, floats);
+    size_t end = matrix->offset + (layer->runs - 1) * matrix->stride + floats + extra;
     size_t room = matrix->buffer != NULL ? matrix->buffer->bytes / sizeof(float) : 0;
     if (end > room)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "%s ends at float %zu of a buffer of %zu", what, end,

@@ -23,7 +23,8 @@ typedef struct mimus__gemm mimus__gemm;
 enum { MIMUS__MATRIX_ALIGN = 1024 }; /* floats */
 
 /* A matrix of every run inside a buffer, in floats. Run r begins at offset + r * stride; a stride
- * of 0 is one matrix that all runs share (X only). Otherwise stride is rows * width. */
+ * of 0 is one matrix that all runs share (X only). Otherwise it is rows * width or more: a short batch
+ * leaves the stride of a full one. */
 typedef struct mimus__matrix {
     const mimus__buffer *buffer;
     size_t offset; /* a multiple of MIMUS__MATRIX_ALIGN */

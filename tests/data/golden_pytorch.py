@@ -131,7 +131,7 @@ CASES = [
     ("tanh", dict(activation="tanh", weight_decay=0.0625, beta1=0.75, beta2=0.9375)),
     ("gelu-stack-3", dict(activation="gelu", stack=3, hidden=[16], label_smoothing=0.25)),
     ("linear", dict(hidden=[], lr=1e-2, masks=False)),
-    ("dropout", dict(dropout=0.25, seed=0x123456789ABCDEF, run=3, optimizer="adamw", weight_decay=0.25)),
+    ("dropout", dict(dropout=0.25, seed=0x123456789ABCDEF, optimizer="adamw", weight_decay=0.25)),
 ]
 
 

@@ -1,0 +1,84 @@
+/* gather - a batch out of the resident recording, normalised.
+ *
+ *     x[r][i][k*S + s] = (senses[row - min(K-1-k, age)][s] - mean[r][s]) * scale[r][s]
+ *     labels[r][i]     = the row's label words
+ *
+ * row = sampler(first + i) in training, base + first + i in order. Rows rows..padded-1 are zero and
+ * without a label, so that they add nothing anywhere. One group of LOCAL items a row, ROWS rows a
+ * group.
+ *
+ *   x       (R, stride_rows, X_WIDTH)      float   columns S*K.. stay as they are (zero)
+ *   labels  (R, stride_rows, LABEL_WORDS)  uint
+ *   mean, scale (R, S)  */
+#include "hyper.clh"
+#include "sampler.clh"
+#include "shards.clh"
+
+#ifndef STACK
+#define STACK 1
+#endif
+#ifndef AGE_WORD /* where in the label words; only with STACK > 1 */
+#define AGE_WORD 0
+#endif
+#ifndef ACTION_WORDS /* label words that hold actions; the first ones */
+#define ACTION_WORDS 1
+#endif
+#ifndef X_WIDTH
+#define X_WIDTH 16
+#endif
+#ifndef LOCAL
+#define LOCAL 1
+#endif
+#ifndef ROWS
+#define ROWS 16
+#endif
+
+static inline void gather_senses(__global const uint *restrict source, __global float *restrict x,
+                                 __global const float *restrict mean,
+                                 __global const float *restrict scale, uint lane) {
+    for (uint s = lane; s < SENSES; s += LOCAL)
+        x[s] = (as_float(source[s]) - mean[s]) * scale[s];
+}
+
+static inline void gather_nothing(__global float *restrict x, __global uint *restrict labels,
+                                  uint lane) {
+    for (uint s = lane; s < SENSES * STACK; s += LOCAL)
+        x[s] = 0.0f;
+    for (uint w = lane; w < LABEL_WORDS; w += LOCAL)
+        labels[w] = w < ACTION_WORDS ? 0xFFFFFFFFu : 0u;
+}
+
+__attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
+mimus_gather(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits, uint base,
+             uint first, uint rows, uint padded, uint stride_rows,
+             __global const mimus__hyper *restrict hyper, __global const float *restrict all_mean,
+             __global const float *restrict all_scale, __global float *restrict all_x,
+             __global uint *restrict all_labels) {
+    uint run = get_global_id(1), lane = get_local_id(0);
+    __global const float *mean = all_mean + (size_t)run * SENSES;
+    __global const float *scale = all_scale + (size_t)run * SENSES;
+    uint2 key = philox_key(hyper[run].seed_low, hyper[run].seed_high, PURPOSE_SAMPLER);
+    uint begin = get_group_id(0) * ROWS;
+    for (uint i = begin; i < min(begin + ROWS, padded); i++) {
+        size_t at = (size_t)run * stride_rows + i;
+        __global float *x = all_x + at * X_WIDTH;
+        __global uint *labels = all_labels + at * LABEL_WORDS;
+        if (i >= rows) {
+            gather_nothing(x, labels, lane);
+            continue;
+        }
+        uint row = shuffled ? sampler_row(key, epoch, n, half_bits, first + i) : base + first + i;
+        __global const uint *source = SHARD_ROW(row);
+        for (uint w = lane; w < LABEL_WORDS; w += LOCAL)
+            labels[w] = source[SENSES + w];
+#if STACK > 1
+        uint age = source[SENSES + AGE_WORD];
+        for (uint k = 0; k < STACK; k++) {
+            uint from = row - min((uint)STACK - 1u - k, age);
+            gather_senses(SHARD_ROW(from), x + k * SENSES, mean, scale, lane);
+        }
+#else
+        gather_senses(source, x, mean, scale, lane);
+#endif
+    }
+}

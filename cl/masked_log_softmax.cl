@@ -1,0 +1,60 @@
+/* masked_log_softmax - loss, gradient and per-head metrics of a batch in one launch.
+ *
+ *   logits   (R, stride_rows, LOGIT_WIDTH)  in: logits; out: gradient of the batch's mean loss
+ *   labels   (R, stride_rows, LABEL_WORDS)  as gather wrote them
+ *   partial  (R, groups, METRIC_COLUMNS)    sums over each group's rows, overwritten
+ *
+ * LOCAL = 1 (CPUs): an item takes ROWS rows one after the other. LOCAL > 1 (GPUs): an item a row,
+ * and the group adds its columns in a fixed tree. mimus_metrics_sum adds the groups in order, so
+ * results repeat bit for bit. */
+#include "hyper.clh"
+#include "masked_log_softmax.clh"
+
+#ifndef LABEL_WORDS
+#define LABEL_WORDS 1
+#endif
+#ifndef LOCAL
+#define LOCAL 1
+#endif
+#ifndef ROWS /* rows a group; LOCAL when LOCAL > 1 */
+#define ROWS 32
+#endif
+
+__attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
+mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
+                         __global const mimus__hyper *restrict hyper,
+                         __global const float *restrict head_weights,   /* (R, HEADS) */
+                         __global const float *restrict action_weights, /* (R, A) */
+                         __global float *restrict logits, __global const uint *restrict labels,
+                         __global float *restrict partial) {
+    uint run = get_global_id(1), group = get_group_id(0), lane = get_local_id(0);
+    float columns[METRIC_COLUMNS];
+    for (uint c = 0; c < METRIC_COLUMNS; c++)
+        columns[c] = 0.0f;
+    uint begin = group * ROWS;
+    for (uint i = begin + lane; i < min(begin + ROWS, rows); i += LOCAL) {
+        size_t at = (size_t)run * stride_rows + i;
+        masked_log_softmax_row(
+            logits + at * LOGIT_WIDTH, labels + at * LABEL_WORDS, head_weights + run * HEADS,
+            action_weights + run * head_offset[HEADS], hyper[run].label_smoothing, scale, columns);
+    }
+    __global float *out = partial + ((size_t)run * get_num_groups(0) + group) * METRIC_COLUMNS;
+#if LOCAL > 1
+    __local float values[LOCAL];
+    for (uint c = 0; c < METRIC_COLUMNS; c++) {
+        values[lane] = columns[c];
+        for (uint half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (lane < half_size)
+                values[lane] += values[lane + half_size];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane == 0)
+            out[c] = values[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#else
+    for (uint c = 0; c < METRIC_COLUMNS; c++)
+        out[c] = columns[c];
+#endif
+}

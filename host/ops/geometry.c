@@ -1,0 +1,23 @@
+#include "geometry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mimus__geometry mimus__geometry_of(const mimus__device *device) {
+    const mimus__device_info *info = mimus__device_get_info(device);
+    const char *forced = getenv("MIMUS_GEOMETRY");
+    bool cpu = forced != NULL ? strcmp(forced, "gpu") != 0 : info->cpu;
+    if (!cpu)
+        return (mimus__geometry){.local = 64, .width = 4};
+    return (mimus__geometry){.local = 1, .width = info->vector_width >= 16 ? 16 : 8};
+}
+
+void mimus__geometry_define(mimus__geometry geometry, mimus__defines *defines) {
+    mimus__define_number(defines, "LOCAL", geometry.local);
+    mimus__define_number(defines, "VW", geometry.width);
+}
+
+mimus__grid mimus__geometry_grid(mimus__geometry geometry, size_t groups, size_t runs) {
+    return (mimus__grid){.global = {groups * geometry.local, runs, 1},
+                         .local = {geometry.local, 1, 1}};
+}

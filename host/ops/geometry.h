@@ -1,0 +1,33 @@
+/* geometry - how kernels are cut for a kind of device.
+ *
+ * CPUs run a work-item per core and vectorise inside it, and barriers are slow there (opencl.md
+ * 21): groups of one item that loops. GPUs want many items side by side: groups of 64.
+ * MIMUS_GEOMETRY=cpu or gpu in the environment overrides the device's kind, so that both are tested
+ * on any device. */
+#ifndef MIMUS_HOST_GEOMETRY_H
+#define MIMUS_HOST_GEOMETRY_H
+
+#include "launch.h"
+
+typedef struct mimus__geometry {
+    uint32_t local; /* work-items a group */
+    uint32_t width; /* floats a vector: 4, 8 or 16 */
+} mimus__geometry;
+
+mimus__geometry mimus__geometry_of(const mimus__device *device);
+
+/* Define LOCAL and VW. */
+void mimus__geometry_define(mimus__geometry geometry, mimus__defines *defines);
+
+/* `groups` x `runs` groups of geometry.local items. */
+mimus__grid mimus__geometry_grid(mimus__geometry geometry, size_t groups, size_t runs);
+
+static inline uint32_t mimus__divide_up(uint32_t value, uint32_t by) {
+    return (uint32_t)(((uint64_t)value + by - 1) / by);
+}
+
+static inline uint32_t mimus__round_up(uint32_t value, uint32_t to) {
+    return mimus__divide_up(value, to) * to;
+}
+
+#endif

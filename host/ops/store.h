@@ -1,0 +1,53 @@
+/* store - the recording on the device: uploaded once, packed, in shards.
+ *
+ * A row is words of 32 bits:
+ *
+ *     senses   S          float32
+ *     actions  ceil(H/2)  u16 pairs, low half first; 0xFFFF = no label
+ *     mask     ceil(A/32) bit a of the flattened heads, 1 = legal; only when the recording has
+ * masks weight   1          float32, mean 1 over the training rows; only when it has weights age 1
+ * samples since the stretch began (0 = first); only when stack > 1
+ *
+ * All but the senses are the row's label words, which gather copies into the batch. Rows 0 ..
+ * training-1 are the training part in recording order, the held-out part follows: no index is
+ * needed on the device, and a frame's predecessors in its episode are the rows before it. Shards
+ * hold 2^shift rows each. */
+#ifndef MIMUS_HOST_STORE_H
+#define MIMUS_HOST_STORE_H
+
+#include "buffer.h"
+#include "split.h"
+
+enum { MIMUS__MAX_SHARDS = 16 };
+
+typedef struct mimus__row_layout {
+    uint32_t senses;       /* S */
+    uint32_t action_words; /* at label word 0 */
+    uint32_t mask_words;   /* at action_words; 0: none */
+    uint32_t weight_word;  /* label word of the weight; 0: none */
+    uint32_t age_word;     /* label word of the age; 0: none */
+    uint32_t label_words;  /* all of them */
+    uint32_t words;        /* S + label_words */
+} mimus__row_layout;
+
+mimus__row_layout mimus__row_layout_of(const mimus_schema *schema, uint32_t stack);
+
+typedef struct mimus__store {
+    mimus__row_layout layout;
+    uint32_t training; /* rows */
+    uint32_t heldout;  /* rows */
+    uint32_t shards;
+    uint32_t shift;
+    mimus__buffer shard[MIMUS__MAX_SHARDS];
+} mimus__store;
+
+/* Pack and upload the rows of `split`; blocks. `mean_weight` is the mean of the training part's
+ * weights (1 without). `shard_bytes` bounds a shard; 0: what the device's largest buffer allows.
+ * MIMUS_ERR_MEMORY says how much the recording takes and how much there is. */
+mimus_status mimus__store_new(mimus__store *out, mimus__device *device,
+                              const mimus__recording *recording, const mimus__audit *audit,
+                              const mimus__split *split, uint32_t stack, double mean_weight,
+                              uint64_t shard_bytes, const mimus_watch *watch);
+void mimus__store_free(mimus__store *store);
+
+#endif

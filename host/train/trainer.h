@@ -1,0 +1,60 @@
+/* trainer - the epoch: sampler and gather, forward, loss, backward, optimizer, step after step on
+ * one in-order queue; then the held-out pass; then ONE blocking read that brings the metrics of
+ * every step, the parameters and the moments. Nothing else is read while it trains. */
+#ifndef MIMUS_HOST_TRAINER_H
+#define MIMUS_HOST_TRAINER_H
+
+#include "optimizer.h"
+#include "statistics.h"
+
+typedef struct mimus__trainer mimus__trainer;
+
+/* One head's share of a result. */
+typedef struct mimus__head_result {
+    double nll;       /* mean negative log-likelihood over the labelled samples; NaN without any */
+    double agreement; /* share of labelled samples whose most probable legal action is the label */
+    double labels;    /* labelled samples */
+} mimus__head_result;
+
+/* Means over the samples of a part. */
+typedef struct mimus__part_result {
+    double loss;               /* what is minimised: weighted, smoothed; NaN for an empty part */
+    mimus__head_result *heads; /* (H) */
+} mimus__part_result;
+
+/* What an epoch did to one run; arrays belong to the trainer and live until its next epoch. */
+typedef struct mimus__epoch_result {
+    mimus__part_result training; /* while learning, over the steps that were not skipped */
+    mimus__part_result heldout;  /* after it */
+    uint32_t steps;
+    uint32_t skipped;       /* steps whose loss or gradient was not finite */
+    uint32_t first_skipped; /* valid when skipped > 0 */
+    const float *step_loss; /* (steps) */
+    double lr;              /* of the last step */
+    double norm;            /* mean global norm of the gradients */
+} mimus__epoch_result;
+
+/* Train `runs` models of one shape on the rows of `store`. `configs` (runs) must agree in all but
+ * seed, lr, weight decay, clip, label smoothing, dropout and weights; `models` (runs) give
+ * parameters, normalisation, and where they have state with moments, where to go on. `counts` (A)
+ * are the training part's label counts, for balanced class weights. Borrows device and store;
+ * copies the rest. */
+mimus_status mimus__trainer_new(mimus__trainer **out, mimus__device *device,
+                                const mimus__store *store, const mimus_schema *schema,
+                                const mimus_config *const *configs,
+                                const mimus__model *const *models,
+                                const mimus__statistics *statistics, uint32_t runs);
+void mimus__trainer_free(mimus__trainer *trainer);
+
+uint32_t mimus__trainer_steps(const mimus__trainer *trainer); /* of an epoch */
+const mimus__gemm *mimus__trainer_gemm(const mimus__trainer *trainer);
+
+/* Run epoch `epoch` (from 0) and block until it is read; `results` (runs) is filled. */
+mimus_status mimus__trainer_epoch(mimus__trainer *trainer, uint32_t epoch,
+                                  mimus__epoch_result *results, const mimus_watch *watch);
+
+/* Copy a run's parameters and, where `model` has state, its moments and corrections, as the latest
+ * epoch left them (read already: this is a copy on the host). */
+mimus_status mimus__trainer_save(const mimus__trainer *trainer, uint32_t run, mimus__model *model);
+
+#endif

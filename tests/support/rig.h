@@ -1,0 +1,40 @@
+/* rig - the parts of a training step put together by hand, so that a test can stop between any two.
+ */
+#ifndef MIMUS_TEST_RIG_H
+#define MIMUS_TEST_RIG_H
+
+#include "dataset.h"
+#include "hyper.clh"
+#include "optimizer.h"
+
+typedef struct rig {
+    mimus__device *device;
+    mimus__dataset *dataset; /* borrowed */
+    mimus__shape shape;
+    uint32_t runs, rows;
+    mimus__store store;
+    mimus__buffer hyper;
+    mimus__network *network;
+    mimus__gather *gather;
+    mimus__loss *loss;
+    mimus__optimizer *optimizer;
+} rig;
+
+/* For batches of `rows` rows and `steps` steps; `hyper` (runs) is copied. Sample weights are taken
+ * as they are. */
+void rig_new(rig *out, mimus__device *device, mimus__dataset *dataset, const mimus_config *config,
+             const mimus__hyper *hyper, uint32_t runs, uint32_t rows, uint32_t steps);
+void rig_clear(rig *r);
+
+/* Up to the gradient's partial sums: gather rows first .. of the training part in order, forward,
+ * loss, backward. */
+void rig_gradient(rig *r, uint32_t first, uint32_t rows, uint32_t step);
+
+/* A run's gradient (P), its partial sums added. */
+void rig_read_gradient(rig *r, uint32_t run, float *gradient);
+/* A run's parameters (P). */
+void rig_read_parameters(rig *r, uint32_t run, float *parameters);
+/* Row `step` of a run's table: metrics, then MIMUS__TABLE_EXTRA columns. */
+void rig_read_table(rig *r, uint32_t run, uint32_t step, float *row);
+
+#endif

@@ -1,0 +1,286 @@
+/* Whole epochs: learning, repeatability, resuming, shards, skipped steps, and the one read. */
+#include "compare.h"
+#include "sample.h"
+#include "support.h"
+
+#include "trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mimus__device *device;
+
+static void open_device(void) {
+    test_ok(mimus__device_open(&device, NULL, 0));
+}
+
+static void close_device(void) {
+    mimus__device_close(device);
+    test_folder_remove();
+}
+
+static const sample_recipe recipe = {.senses = 12,
+                                     .heads = 3,
+                                     .actions = {4, 5, 33},
+                                     .masks = true,
+                                     .weights = true,
+                                     .samples = 3001,
+                                     .episode = 60,
+                                     .seed = 3,
+                                     .learnable = true};
+
+/* A trainer with all it needs. */
+typedef struct workshop {
+    sample s;
+    mimus__dataset dataset;
+    mimus_config *config;
+    mimus__store store;
+    uint32_t runs;
+    mimus_config *configs[3];
+    mimus__model *models[3];
+    mimus__trainer *trainer;
+} workshop;
+
+static mimus_config *new_config(void) {
+    mimus_config *config;
+    test_ok(mimus_config_new(&config));
+    config->hidden_layers = 2;
+    config->hidden[0] = 32;
+    config->hidden[1] = 24;
+    config->batch = 100;
+    config->epochs = 6;
+    config->lr = 5e-3;
+    config->schedule = MIMUS__COSINE;
+    config->warmup = 0.5;
+    config->dropout = 0.1;
+    config->stack = 2;
+    config->clip = 1.0;
+    config->heldout = 0.2;
+    config->gemm = MIMUS__GEMM_TILE;
+    return config;
+}
+
+static void start_trainer(workshop *w) {
+    test_ok(mimus__trainer_new(
+        &w->trainer, device, &w->store, mimus__recording_schema(w->dataset.recording),
+        (const mimus_config *const *)w->configs, (const mimus__model *const *)w->models,
+        &w->dataset.statistics, w->runs));
+}
+
+/* Configurations differ by run in seed, learning rate and label smoothing. */
+static void open_workshop(workshop *w, uint32_t runs, uint64_t shard_bytes) {
+    *w = (workshop){.runs = runs};
+    sample_new(&w->s, &recipe, "sample.rec");
+    sample_open(&w->s, 0.2, &w->dataset);
+    for (uint32_t r = 0; r < runs; r++) {
+        mimus__shape shape;
+        w->configs[r] = new_config();
+        w->configs[r]->seed = r;
+        w->configs[r]->lr *= 1 + r;
+        w->configs[r]->label_smoothing = 0.05 * r;
+        test_ok(mimus__config_shape(&shape, w->configs[r], &w->s.schema));
+        test_ok(mimus__model_new(&w->models[r], &w->s.schema, &shape, true));
+        mimus__model_initialise(&shape, w->models[r]->parameters, r, 0);
+        for (uint32_t i = 0; i < recipe.senses; i++) {
+            w->models[r]->mean[i] = (float)w->dataset.statistics.mean[i];
+            w->models[r]->scale[i] = (float)(1 / w->dataset.statistics.std[i]);
+        }
+    }
+    test_ok(mimus__store_new(&w->store, device, w->dataset.recording, &w->dataset.audit,
+                             &w->dataset.split, 2, w->dataset.statistics.weight, shard_bytes,
+                             NULL));
+    start_trainer(w);
+}
+
+static void close_workshop(workshop *w) {
+    mimus__trainer_free(w->trainer);
+    mimus__store_free(&w->store);
+    for (uint32_t r = 0; r < w->runs; r++) {
+        mimus__model_free(w->models[r]);
+        mimus_config_free(w->configs[r]);
+    }
+    mimus__dataset_clear(&w->dataset);
+    sample_clear(&w->s);
+}
+
+/* Train epochs first .. last-1 and keep the outcome in the models. */
+static void train(workshop *w, uint32_t first, uint32_t last, mimus__epoch_result *results) {
+    for (uint32_t epoch = first; epoch < last; epoch++)
+        test_ok(mimus__trainer_epoch(w->trainer, epoch, results, NULL));
+    for (uint32_t r = 0; r < w->runs; r++)
+        test_ok(mimus__trainer_save(w->trainer, r, w->models[r]));
+}
+
+static void check_same(const mimus__model *a, const mimus__model *b) {
+    size_t bytes = mimus__shape_parameters(&a->shape) * sizeof(float);
+    compare_check_bytes("parameters", a->parameters, b->parameters, bytes);
+    compare_check_bytes("first moments", a->state->moment1, b->state->moment1, bytes);
+    compare_check_bytes("second moments", a->state->moment2, b->state->moment2, bytes);
+    ck_assert(a->state->correction1 == b->state->correction1);
+    ck_assert(a->state->correction2 == b->state->correction2);
+}
+
+START_TEST(learns_with_one_read_an_epoch) {
+    workshop w;
+    mimus__epoch_result result;
+    open_workshop(&w, 1, 0);
+    uint64_t reads = mimus__device_reads(device);
+    train(&w, 0, 1, &result);
+    double first = result.heldout.loss;
+    ck_assert_uint_eq(result.skipped, 0);
+    train(&w, 1, 6, &result);
+    ck_assert_uint_eq(mimus__device_reads(device) - reads, 6);
+    ck_assert_msg(result.heldout.loss < 0.8 * first, "held-out loss went from %g to %g", first,
+                  result.heldout.loss);
+    ck_assert_msg(result.heldout.heads[0].agreement > 0.6, "agreement %g",
+                  result.heldout.heads[0].agreement);
+    /* every sample is counted once: labels of the two parts are the recording's */
+    for (uint32_t h = 0; h < 3; h++) {
+        uint64_t labels = 0;
+        for (uint64_t i = 0; i < recipe.samples; i++)
+            labels += w.s.actions[i * 3 + h] != MIMUS_NO_LABEL;
+        ck_assert(result.training.heads[h].labels + result.heldout.heads[h].labels ==
+                  (double)labels);
+    }
+    ck_assert(result.lr < 5e-5); /* the cosine's end */
+    close_workshop(&w);
+}
+END_TEST
+
+START_TEST(repeats_bit_for_bit) {
+    workshop a, b;
+    mimus__epoch_result result;
+    open_workshop(&a, 1, 0);
+    train(&a, 0, 3, &result);
+    open_workshop(&b, 1, 0);
+    train(&b, 0, 3, &result);
+    check_same(a.models[0], b.models[0]);
+    close_workshop(&a);
+    close_workshop(&b);
+}
+END_TEST
+
+START_TEST(three_shards_equal_one) {
+    workshop a, b;
+    mimus__epoch_result result;
+    open_workshop(&a, 1, 0);
+    ck_assert_uint_eq(a.store.shards, 1);
+    train(&a, 0, 3, &result);
+    /* 3001 rows in shards of 1024 */
+    open_workshop(&b, 1, 1024ull * a.store.layout.words * 4);
+    ck_assert_uint_eq(b.store.shards, 3);
+    train(&b, 0, 3, &result);
+    check_same(a.models[0], b.models[0]);
+    close_workshop(&a);
+    close_workshop(&b);
+}
+END_TEST
+
+START_TEST(a_resumed_run_equals_an_uninterrupted_one) {
+    workshop a, b;
+    mimus__epoch_result result;
+    open_workshop(&a, 1, 0);
+    train(&a, 0, 5, &result);
+    open_workshop(&b, 1, 0);
+    train(&b, 0, 2, &result);
+    mimus__trainer_free(b.trainer);
+    start_trainer(&b); /* from the saved model */
+    train(&b, 2, 5, &result);
+    check_same(a.models[0], b.models[0]);
+    close_workshop(&a);
+    close_workshop(&b);
+}
+END_TEST
+
+/* Runs that share a pass end where they end alone. */
+START_TEST(runs_of_one_pass_equal_solo_runs) {
+    workshop together;
+    mimus__epoch_result results[3], alone;
+    open_workshop(&together, 3, 0);
+    train(&together, 0, 3, results);
+    for (uint32_t r = 0; r < 3; r++) {
+        workshop solo;
+        open_workshop(&solo, 3, 0);
+        mimus__trainer_free(solo.trainer);
+        solo.runs = 1;
+        mimus_config *config = solo.configs[0];
+        mimus__model *model = solo.models[0];
+        solo.configs[0] = solo.configs[r];
+        solo.models[0] = solo.models[r];
+        start_trainer(&solo);
+        train(&solo, 0, 3, &alone);
+        check_same(solo.models[0], together.models[r]);
+        ck_assert(alone.heldout.loss == results[r].heldout.loss);
+        if (r > 0) {
+            solo.configs[r] = config;
+            solo.models[r] = model;
+        }
+        for (uint32_t i = 1; i < 3; i++) {
+            mimus__model_free(solo.models[i]);
+            mimus_config_free(solo.configs[i]);
+        }
+        close_workshop(&solo);
+    }
+    close_workshop(&together);
+}
+END_TEST
+
+/* A sense that turns into NaN on the device: its step is skipped in every epoch, the others learn.
+ */
+START_TEST(a_nan_skips_its_step) {
+    workshop w;
+    mimus__epoch_result result;
+    const float nan = NAN;
+    open_workshop(&w, 1, 0);
+    size_t row = 123;
+    test_ok(mimus__buffer_write(&w.store.shard[0], (row * w.store.layout.words + 3) * 4, &nan, 4));
+    train(&w, 0, 1, &result);
+    double first = result.heldout.loss;
+    ck_assert(result.skipped >= 1 && result.skipped <= 2); /* stacked: its successor sees it too */
+    ck_assert(isfinite(result.training.loss) && isfinite(first));
+    train(&w, 1, 6, &result);
+    ck_assert_msg(result.heldout.loss < 0.8 * first, "held-out loss went from %g to %g", first,
+                  result.heldout.loss);
+    size_t count = mimus__shape_parameters(&w.models[0]->shape);
+    for (size_t i = 0; i < count; i++)
+        ck_assert(isfinite(w.models[0]->parameters[i]));
+    close_workshop(&w);
+}
+END_TEST
+
+/* A bad run never harms its neighbours. */
+START_TEST(a_run_that_diverges_leaves_the_others_alone) {
+    workshop good, bad;
+    mimus__epoch_result results[3];
+    open_workshop(&good, 3, 0);
+    train(&good, 0, 2, results);
+    open_workshop(&bad, 3, 0);
+    mimus__trainer_free(bad.trainer);
+    for (size_t i = 0; i < 10; i++)
+        bad.models[1]->parameters[i] = INFINITY;
+    start_trainer(&bad);
+    train(&bad, 0, 2, results);
+    ck_assert_uint_eq(results[1].skipped, results[1].steps);
+    ck_assert_uint_eq(results[0].skipped, 0);
+    check_same(good.models[0], bad.models[0]);
+    check_same(good.models[2], bad.models[2]);
+    close_workshop(&good);
+    close_workshop(&bad);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("trainer");
+    TCase *all = tcase_create("trainer");
+    tcase_add_checked_fixture(all, open_device, close_device);
+    tcase_add_test(all, learns_with_one_read_an_epoch);
+    tcase_add_test(all, repeats_bit_for_bit);
+    tcase_add_test(all, three_shards_equal_one);
+    tcase_add_test(all, a_resumed_run_equals_an_uninterrupted_one);
+    tcase_add_test(all, runs_of_one_pass_equal_solo_runs);
+    tcase_add_test(all, a_nan_skips_its_step);
+    tcase_add_test(all, a_run_that_diverges_leaves_the_others_alone);
+    suite_add_tcase(suite, all);
+    return test_run(suite);
+}
