@@ -1,0 +1,257 @@
+#include "run.h"
+
+#include "alloc.h"
+#include "file.h"
+#include "text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const char *const illegal_names[] = {[MIMUS_ILLEGAL_ERROR] = "error",
+                                            [MIMUS_ILLEGAL_DROP] = "drop",
+                                            [MIMUS_ILLEGAL_IGNORE] = "ignore"};
+
+mimus_status mimus__run_path(char **out, const mimus__run *run, const char *name) {
+    return mimus__text_format(out, "%s/%s", run->folder, name);
+}
+
+static mimus_status lock(mimus__run *run) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, run, "lock"));
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (run->lock < 0) {
+        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+        goto out;
+    }
+    if (flock(run->lock, LOCK_EX | LOCK_NB) != 0)
+        status = mimus__fail(MIMUS_ERR_BUSY, "%s: another process is training into this run",
+                             run->folder);
+out:
+    free(path);
+    return status;
+}
+
+static bool begins_with(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* What create and begin put into a folder before run.json makes it a run; temporary names too. */
+static bool is_leftover(const char *name) {
+    return strcmp(name, "lock") == 0 || begins_with(name, "config.json") ||
+           begins_with(name, "run.json.") || begins_with(name, "last.safetensors");
+}
+
+/* A temporary name of mimus__file_writer, left by a killed process. */
+static bool is_temporary(const char *name) {
+    const char *const names[] = {"config.json.",   "run.json.",         "summary.json.",
+                                 "metrics.jsonl.", "last.safetensors.", "best.safetensors."};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (begins_with(name, names[i]) && strlen(name) == strlen(names[i]) + 6)
+            return true;
+    }
+    return false;
+}
+
+/* Whether every entry of the folder satisfies `holds`. */
+static bool all_entries(const char *path, bool (*holds)(const char *name)) {
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return false;
+    bool all = true;
+    for (struct dirent *entry = readdir(folder); entry != NULL && all; entry = readdir(folder))
+        all = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+              holds(entry->d_name);
+    closedir(folder);
+    return all;
+}
+
+/* Remove every entry of the folder that satisfies `condemned`. */
+static void remove_entries(const char *path, bool (*condemned)(const char *name)) {
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (condemned(entry->d_name))
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    closedir(folder);
+}
+
+mimus_status mimus__run_create(mimus__run *out, const char *folder) {
+    mimus_status status = MIMUS_OK;
+    *out = (mimus__run){.lock = -1};
+    MIMUS_TRY(mimus__text_copy(&out->folder, folder));
+    if (mimus__file_exists(folder) && !mimus__file_is_folder(folder)) {
+        status = mimus__fail(MIMUS_ERR_IO, "%s: exists and is not a folder", folder);
+        goto out;
+    }
+    bool existed = mimus__file_is_folder(folder);
+    MIMUS_TRY(mimus__file_make_folder(folder));
+    out->fresh = !existed;
+    MIMUS_TRY(lock(out));
+    if (existed &&
+        !all_entries(folder, is_leftover)) { /* looked at under the lock: two may start at once */
+        status = mimus__fail(MIMUS_ERR_IO,
+                             "%s: there is something in this folder already; choose another, or go "
+                             "on with a stopped run by `mimus train --resume %s`",
+                             folder, folder);
+        goto out;
+    }
+out:
+    if (status != MIMUS_OK) {
+        if (status == MIMUS_ERR_BUSY)
+            out->fresh = false;
+        mimus__run_close(out);
+    }
+    return status;
+}
+
+mimus_status mimus__run_open(mimus__run *out, const char *folder) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    *out = (mimus__run){.lock = -1};
+    MIMUS_TRY(mimus__text_copy(&out->folder, folder));
+    MIMUS_TRY(mimus__run_path(&path, out, "run.json"));
+    if (!mimus__file_exists(path)) {
+        status = mimus__fail(MIMUS_ERR_IO,
+                             "%s: not a run that can go on (it has no run.json); start it by "
+                             "`mimus train RECORDING -o %s`",
+                             folder, folder);
+        goto out;
+    }
+    MIMUS_TRY(lock(out));
+    remove_entries(folder, is_temporary);
+out:
+    free(path);
+    if (status != MIMUS_OK)
+        mimus__run_close(out);
+    return status;
+}
+
+void mimus__run_close(mimus__run *run) {
+    if (run->fresh) {
+        remove_entries(run->folder, is_leftover);
+        rmdir(run->folder); /* stays when somebody put something there */
+    }
+    if (run->lock >= 0)
+        close(run->lock);
+    free(run->folder);
+    *run = (mimus__run){.lock = -1};
+}
+
+static mimus_status source_json(json_t **out, const mimus_source *source,
+                                const mimus__dataset *dataset) {
+    mimus_status status = MIMUS_OK;
+    json_t *object = json_object(), *paths = json_array(), *options = json_array();
+    for (size_t i = 0; i < source->count; i++) {
+        char *absolute = realpath(source->paths[i], NULL); /* a resume may start elsewhere */
+        status =
+            mimus__json_append(paths, json_string(absolute != NULL ? absolute : source->paths[i]));
+        free(absolute);
+        if (status != MIMUS_OK)
+            goto out;
+    }
+    for (const char *const *option = source->options; option != NULL && *option != NULL; option++)
+        MIMUS_TRY(mimus__json_append(options, json_string(*option)));
+    MIMUS_TRY(mimus__json_set(object, "files", json_incref(paths)));
+    if (source->format != NULL)
+        MIMUS_TRY(mimus__json_set(object, "format", json_string(source->format)));
+    MIMUS_TRY(mimus__json_set(object, "options", json_incref(options)));
+    MIMUS_TRY(mimus__json_set(object, "illegal", json_string(illegal_names[source->illegal])));
+    MIMUS_TRY(mimus__json_set(object, "fingerprint",
+                              json_string(mimus__recording_fingerprint(dataset->recording))));
+    MIMUS_TRY(mimus__json_set(
+        object, "samples", json_integer((json_int_t)mimus__recording_samples(dataset->recording))));
+    *out = json_incref(object);
+out:
+    json_decref(paths);
+    json_decref(options);
+    json_decref(object);
+    return status;
+}
+
+mimus_status mimus__run_begin(mimus__run *run, const mimus_config *config,
+                              const mimus_source *source, const mimus__dataset *dataset) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    json_t *settings = NULL, *about = json_object(), *recording = NULL;
+    MIMUS_TRY(mimus__config_to_json(&settings, config));
+    MIMUS_TRY(mimus__run_path(&path, run, "config.json"));
+    MIMUS_TRY(mimus__json_write(path, settings));
+    free(path);
+    path = NULL;
+    MIMUS_TRY(source_json(&recording, source, dataset));
+    MIMUS_TRY(mimus__json_set(about, "mimus", json_string(MIMUS_VERSION)));
+    MIMUS_TRY(mimus__json_set(about, "recording", json_incref(recording)));
+    MIMUS_TRY(mimus__run_path(&path, run, "run.json"));
+    MIMUS_TRY(mimus__json_write(path, about));
+out:
+    free(path);
+    json_decref(settings);
+    json_decref(recording);
+    json_decref(about);
+    return status;
+}
+
+/* An array of strings as a NULL-terminated list whose texts belong to the JSON value. */
+static mimus_status string_list(const char ***out, size_t *count, const json_t *array,
+                                const char *where) {
+    mimus_status status = MIMUS_OK;
+    size_t index;
+    const json_t *value;
+    *count = json_array_size(array);
+    MIMUS_TRY(mimus__alloc(out, *count + 1, sizeof **out));
+    json_array_foreach(array, index, value) {
+        if (!json_is_string(value)) {
+            status =
+                mimus__fail(MIMUS_ERR_FORMAT, "%s: a list holds something other than texts", where);
+            goto out;
+        }
+        (*out)[index] = json_string_value(value);
+    }
+out:
+    return status;
+}
+
+mimus_status mimus__run_read_source(mimus__run_source *out, const mimus__run *run) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    const char *text = NULL;
+    size_t options = 0;
+    *out = (mimus__run_source){0};
+    MIMUS_TRY(mimus__run_path(&path, run, "run.json"));
+    MIMUS_TRY(mimus__json_read(&out->json, path));
+    const json_t *recording = json_object_get(out->json, "recording");
+    MIMUS_TRY(
+        string_list(&out->paths, &out->source.count, json_object_get(recording, "files"), path));
+    MIMUS_TRY(string_list(&out->options, &options, json_object_get(recording, "options"), path));
+    out->source.paths = out->paths;
+    out->source.options = options > 0 ? out->options : NULL;
+    out->source.format = json_string_value(json_object_get(recording, "format"));
+    MIMUS_TRY(mimus__json_get_string(recording, "fingerprint", path, &text));
+    snprintf(out->fingerprint, sizeof out->fingerprint, "%s", text);
+    MIMUS_TRY(mimus__json_get_string(recording, "illegal", path, &text));
+    for (size_t i = 0; i < sizeof illegal_names / sizeof *illegal_names; i++) {
+        if (strcmp(text, illegal_names[i]) == 0)
+            out->source.illegal = (mimus_illegal)i;
+    }
+out:
+    free(path);
+    if (status != MIMUS_OK)
+        mimus__run_source_clear(out);
+    return status;
+}
+
+void mimus__run_source_clear(mimus__run_source *source) {
+    free(source->paths);
+    free(source->options);
+    json_decref(source->json);
+    *source = (mimus__run_source){0};
+}

@@ -1,0 +1,446 @@
+/* mimus_train and mimus_resume: a recording becomes a run folder. */
+#include "run.h"
+#include "trainer.h"
+
+#include "alloc.h"
+#include "clock.h"
+#include "file.h"
+#include "jsonl.h"
+#include "watch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One process's part of a run. */
+typedef struct session {
+    mimus__run run;
+    mimus_config *config;
+    mimus__dataset dataset;
+    mimus__device *device;
+    mimus__store store;
+    mimus__model *model; /* parameters, moments, progress */
+    mimus__trainer *trainer;
+    const mimus_watch *watch;
+    uint64_t epochs_run; /* by this process */
+    double seconds;
+    const char *ended; /* "finished", "stopped early", "stopped on request" */
+    json_t *last_row;  /* the latest metrics row */
+} session;
+
+/* ------------------------------------------------------------------ the model */
+
+/* A new run's model: initialised, with the training part's normalisation. */
+static mimus_status new_model(session *s) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    const mimus__statistics *statistics = &s->dataset.statistics;
+    mimus__shape shape;
+    MIMUS_TRY(mimus__config_shape(&shape, s->config, schema));
+    MIMUS_TRY(mimus__model_new(&s->model, schema, &shape, true));
+    mimus__model_initialise(&shape, s->model->parameters, s->config->seed, 0);
+    for (uint32_t i = 0; i < schema->senses; i++) {
+        double std = statistics->std[i];
+        s->model->mean[i] = (float)statistics->mean[i];
+        /* a constant sense says nothing, and 1 / std of its rounding noise would shout */
+        bool constant = statistics->minimum[i] == statistics->maximum[i];
+        s->model->scale[i] =
+            constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
+    }
+    json_decref(s->model->config);
+    s->model->config = NULL;
+    MIMUS_TRY(mimus__config_to_json(&s->model->config, s->config));
+out:
+    return status;
+}
+
+static mimus_status save_model(session *s, const char *name) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, name));
+    MIMUS_TRY(mimus__model_save(s->model, path));
+out:
+    free(path);
+    return status;
+}
+
+/* -------------------------------------------------------------------- metrics */
+
+static mimus_status heads_json(json_t **out, const mimus_schema *schema,
+                               const mimus__epoch_result *result) {
+    mimus_status status = MIMUS_OK;
+    json_t *heads = json_array();
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        const mimus__head_result *training = &result->training.heads[h];
+        const mimus__head_result *heldout = &result->heldout.heads[h];
+        json_t *head = json_object();
+        MIMUS_TRY(mimus__json_append(heads, head));
+        MIMUS_TRY(mimus__json_set(head, "name", json_string(schema->head[h].name)));
+        MIMUS_TRY(mimus__json_set(head, "agreement", mimus__json_number(training->agreement)));
+        MIMUS_TRY(mimus__json_set(head, "nll", mimus__json_number(training->nll)));
+        MIMUS_TRY(
+            mimus__json_set(head, "held_out_agreement", mimus__json_number(heldout->agreement)));
+        MIMUS_TRY(mimus__json_set(head, "held_out_nll", mimus__json_number(heldout->nll)));
+    }
+    *out = json_incref(heads);
+out:
+    json_decref(heads);
+    return status;
+}
+
+static mimus_status step_losses_json(json_t **out, const mimus__epoch_result *result) {
+    mimus_status status = MIMUS_OK;
+    json_t *losses = json_array();
+    for (uint32_t t = 0; t < result->steps; t++)
+        MIMUS_TRY(mimus__json_append(losses, mimus__json_number((double)result->step_loss[t])));
+    *out = json_incref(losses);
+out:
+    json_decref(losses);
+    return status;
+}
+
+/* The epoch's row of metrics.jsonl. */
+static mimus_status row_json(json_t **out, const session *s, uint64_t epoch,
+                             const mimus__epoch_result *result, double seconds) {
+    mimus_status status = MIMUS_OK;
+    json_t *row = json_object(), *heads = NULL, *losses = NULL;
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    double samples = (double)s->store.training + (double)s->store.heldout;
+    MIMUS_TRY(mimus__json_set(row, "epoch", json_integer((json_int_t)epoch)));
+    MIMUS_TRY(mimus__json_set(row, "loss", mimus__json_number(result->training.loss)));
+    MIMUS_TRY(mimus__json_set(row, "held_out_loss", mimus__json_number(result->heldout.loss)));
+    MIMUS_TRY(heads_json(&heads, schema, result));
+    MIMUS_TRY(mimus__json_set(row, "heads", json_incref(heads)));
+    MIMUS_TRY(mimus__json_set(row, "lr", mimus__json_number(result->lr)));
+    MIMUS_TRY(mimus__json_set(row, "norm", mimus__json_number(result->norm)));
+    MIMUS_TRY(mimus__json_set(row, "steps", json_integer(result->steps)));
+    MIMUS_TRY(mimus__json_set(row, "skipped", json_integer(result->skipped)));
+    MIMUS_TRY(mimus__json_set(row, "samples_per_second", mimus__json_number(samples / seconds)));
+    MIMUS_TRY(mimus__json_set(row, "seconds", mimus__json_number(seconds)));
+    MIMUS_TRY(step_losses_json(&losses, result));
+    MIMUS_TRY(mimus__json_set(row, "step_loss", json_incref(losses)));
+    *out = json_incref(row);
+out:
+    json_decref(heads);
+    json_decref(losses);
+    json_decref(row);
+    return status;
+}
+
+/* What the checkpoint keeps of the epoch: nothing that differs from machine load to machine load,
+ * so that equal training gives equal files. */
+static mimus_status keep_facts(session *s, const json_t *row) {
+    mimus_status status = MIMUS_OK;
+    const char *const keys[] = {"epoch", "loss", "held_out_loss", "heads"};
+    json_object_clear(s->model->facts);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        MIMUS_TRY(mimus__json_set(s->model->facts, keys[i],
+                                  json_deep_copy(json_object_get(row, keys[i]))));
+    MIMUS_TRY(mimus__json_set(s->model->facts, "recording",
+                              json_string(mimus__recording_fingerprint(s->dataset.recording))));
+out:
+    return status;
+}
+
+static void warn_of_skips(const session *s, uint64_t epoch, const mimus__epoch_result *result) {
+    if (result->skipped > 0)
+        mimus__watch_message(s->watch,
+                             "epoch %llu: skipped %u of %u steps (the first is step %u), whose "
+                             "loss or gradient was not finite",
+                             (unsigned long long)epoch, result->skipped, result->steps,
+                             result->first_skipped);
+}
+
+/* ---------------------------------------------------------------------- epochs */
+
+/* Judge the epoch: is it the best so far? Without a held-out part, the training loss decides. */
+static bool note_best(session *s, const mimus__epoch_result *result) {
+    mimus__training_state *state = s->model->state;
+    double loss = s->store.heldout > 0 ? result->heldout.loss : result->training.loss;
+    if (loss < state->best || state->best_epoch == 0) {
+        state->best = loss;
+        state->best_epoch = state->epoch;
+        state->stale = 0;
+        return true;
+    }
+    state->stale++;
+    return false;
+}
+
+/* Run one epoch and leave everything about it in the folder. The row is written first and the last
+ * checkpoint at the end: a resume drops rows that the checkpoint does not know. */
+static mimus_status run_epoch(session *s) {
+    mimus_status status = MIMUS_OK;
+    mimus__training_state *state = s->model->state;
+    mimus__epoch_result result;
+    char *path = NULL, *text = NULL;
+    json_t *row = NULL;
+    double began = mimus__clock_seconds();
+    MIMUS_TRY(mimus__trainer_epoch(s->trainer, (uint32_t)state->epoch, &result, s->watch));
+    double seconds = mimus__clock_seconds() - began;
+    s->seconds += seconds;
+    s->epochs_run++;
+    state->epoch++;
+    state->step += result.steps;
+    warn_of_skips(s, state->epoch, &result);
+    bool best = note_best(s, &result);
+    MIMUS_TRY(row_json(&row, s, state->epoch, &result, seconds));
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "metrics.jsonl"));
+    MIMUS_TRY(mimus__jsonl_append(path, row));
+    MIMUS_TRY(keep_facts(s, row));
+    MIMUS_TRY(mimus__trainer_save(s->trainer, 0, s->model));
+    if (best)
+        MIMUS_TRY(save_model(s, "best.safetensors"));
+    MIMUS_TRY(save_model(s, "last.safetensors"));
+    json_decref(s->last_row);
+    s->last_row = json_incref(row);
+    if (s->watch != NULL && s->watch->on_epoch != NULL) {
+        MIMUS_TRY(mimus__json_text(&text, row, JSON_COMPACT));
+        s->watch->on_epoch(s->watch->user, text);
+    }
+out:
+    free(path);
+    free(text);
+    json_decref(row);
+    return status;
+}
+
+static bool asked_to_stop(const session *s) {
+    return s->watch != NULL && s->watch->should_stop != NULL &&
+           s->watch->should_stop(s->watch->user);
+}
+
+static mimus_status run_epochs(session *s) {
+    mimus_status status = MIMUS_OK;
+    const mimus__training_state *state = s->model->state;
+    s->ended = "finished";
+    while (state->epoch < s->config->epochs) {
+        if (s->config->patience > 0 && state->stale >= s->config->patience) {
+            s->ended = "stopped early";
+            break;
+        }
+        if (asked_to_stop(s)) {
+            s->ended = "stopped on request";
+            break;
+        }
+        MIMUS_TRY(run_epoch(s));
+    }
+out:
+    return status;
+}
+
+/* --------------------------------------------------------------------- summary */
+
+static mimus_status device_json(json_t **out, const mimus__device *device) {
+    mimus_status status = MIMUS_OK;
+    const mimus__device_info *info = mimus__device_get_info(device);
+    json_t *object = json_object();
+    MIMUS_TRY(mimus__json_set(object, "name", json_string(info->name)));
+    MIMUS_TRY(mimus__json_set(object, "vendor", json_string(info->vendor)));
+    MIMUS_TRY(mimus__json_set(object, "driver", json_string(info->driver)));
+    MIMUS_TRY(mimus__json_set(object, "peak_bytes",
+                              json_integer((json_int_t)mimus__device_peak_bytes(device))));
+    *out = json_incref(object);
+out:
+    json_decref(object);
+    return status;
+}
+
+static mimus_status summary_json(json_t **out, const session *s) {
+    mimus_status status = MIMUS_OK;
+    const mimus__training_state *state = s->model->state;
+    json_t *object = json_object(), *device = NULL;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {
+        {"epochs", state->epoch},
+        {"best_epoch", state->best_epoch},
+        {"training_samples", s->store.training},
+        {"held_out_samples", s->store.heldout},
+        {"training_episodes", s->dataset.split.training.episodes},
+        {"held_out_episodes", s->dataset.split.heldout.episodes},
+        {"parameters", mimus__shape_parameters(&s->model->shape)},
+        {"steps", state->step},
+        /* this process's share, and the blocking reads it took: one an epoch */
+        {"epochs_run", s->epochs_run},
+        {"reads", mimus__device_reads(s->device)},
+        {"launches", mimus__device_launches(s->device)},
+    };
+    MIMUS_TRY(mimus__json_set(object, "run", json_string(s->run.folder)));
+    MIMUS_TRY(mimus__json_set(object, "ended", json_string(s->ended)));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        MIMUS_TRY(
+            mimus__json_set(object, numbers[i].key, json_integer((json_int_t)numbers[i].value)));
+    MIMUS_TRY(mimus__json_set(object, "best_loss", mimus__json_number(state->best)));
+    MIMUS_TRY(mimus__json_set(object, "seconds", mimus__json_number(s->seconds)));
+    MIMUS_TRY(device_json(&device, s->device));
+    MIMUS_TRY(mimus__json_set(object, "device", json_incref(device)));
+    MIMUS_TRY(mimus__json_set(object, "gemm", mimus__gemm_report(mimus__trainer_gemm(s->trainer))));
+    MIMUS_TRY(mimus__json_set(object, "last", json_deep_copy(s->model->facts)));
+    *out = json_incref(object);
+out:
+    json_decref(device);
+    json_decref(object);
+    return status;
+}
+
+static mimus_status write_summary(const session *s, char **text) {
+    mimus_status status = MIMUS_OK;
+    json_t *summary = NULL;
+    char *path = NULL;
+    MIMUS_TRY(summary_json(&summary, s));
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
+    MIMUS_TRY(mimus__json_write(path, summary));
+    if (text != NULL)
+        MIMUS_TRY(mimus__json_text(text, summary, JSON_INDENT(2)));
+out:
+    free(path);
+    json_decref(summary);
+    return status;
+}
+
+/* -------------------------------------------------------------------- sessions */
+
+static void session_clear(session *s) {
+    mimus__trainer_free(s->trainer);
+    mimus__store_free(&s->store);
+    mimus__device_close(s->device);
+    mimus__model_free(s->model);
+    mimus__dataset_clear(&s->dataset);
+    mimus_config_free(s->config);
+    mimus__run_close(&s->run);
+    json_decref(s->last_row);
+}
+
+/* From an opened recording and a model to the end of training. */
+static mimus_status train(session *s, char **summary) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    const mimus_config *config = s->config;
+    const mimus__model *model = s->model;
+    MIMUS_TRY(mimus__store_new(&s->store, s->device, s->dataset.recording, &s->dataset.audit,
+                               &s->dataset.split, config->stack, s->dataset.statistics.weight,
+                               config->shard, s->watch));
+    MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store, schema, &config, &model,
+                                 &s->dataset.statistics, 1));
+    s->run.fresh = false; /* from here on there is something to keep */
+    MIMUS_TRY(run_epochs(s));
+    MIMUS_TRY(write_summary(s, summary));
+    if (strcmp(s->ended, "stopped on request") == 0)
+        status =
+            mimus__fail(MIMUS_ERR_STOPPED,
+                        "stopped after epoch %llu of %u; go on with `mimus train --resume %s`",
+                        (unsigned long long)model->state->epoch, config->epochs, s->run.folder);
+out:
+    return status;
+}
+
+mimus_status mimus_train(const mimus_source *source, const mimus_config *config, const char *run,
+                         const mimus_watch *watch, char **summary) {
+    mimus_status status = MIMUS_OK;
+    session s = {.run = {.lock = -1}, .watch = watch};
+    MIMUS_TRY(mimus__config_copy(&s.config, config));
+    MIMUS_TRY(mimus__run_create(&s.run, run));
+    MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
+    MIMUS_TRY(mimus__dataset_open(&s.dataset, source, watch));
+    MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
+    MIMUS_TRY(new_model(&s));
+    MIMUS_TRY(save_model(&s, "last.safetensors")); /* a kill in the first epoch can be resumed */
+    MIMUS_TRY(mimus__run_begin(&s.run, s.config, source, &s.dataset));
+    MIMUS_TRY(train(&s, summary));
+out:
+    session_clear(&s);
+    return status;
+}
+
+/* The settings that a resume may change without changing what is learned. */
+static bool may_change(const char *key) {
+    const char *const free_keys[] = {"epochs", "device", "memory", "shard", "gemm", "patience"};
+    for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++) {
+        if (strcmp(key, free_keys[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Take the run's own settings, changed as `wanted` (may be NULL) asks. */
+static mimus_status resumed_config(session *s, const mimus_config *wanted) {
+    mimus_status status = MIMUS_OK;
+    json_t *settings = NULL;
+    const char *key;
+    json_t *value;
+    MIMUS_TRY(mimus_config_new(&s->config));
+    MIMUS_TRY(mimus__config_from_json(s->config, s->model->config, s->run.folder));
+    if (wanted == NULL)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__config_to_json(&settings, wanted));
+    json_object_foreach(settings, key, value) {
+        const json_t *own = json_object_get(s->model->config, key);
+        if (!json_equal(own, value) && !may_change(key)) {
+            status = mimus__fail(MIMUS_ERR_ARGUMENT,
+                                 "%s: \"%s\" cannot change in a resumed run; leave it out, or "
+                                 "start a new run",
+                                 s->run.folder, key);
+            goto out;
+        }
+    }
+    MIMUS_TRY(mimus__config_from_json(s->config, settings, "the settings"));
+    json_decref(s->model->config);
+    s->model->config = json_incref(settings);
+out:
+    json_decref(settings);
+    return status;
+}
+
+/* Open the recording that the run was trained on, wherever it now lies. */
+static mimus_status resumed_dataset(session *s, const mimus_source *wanted) {
+    mimus_status status = MIMUS_OK;
+    mimus__run_source own = {0};
+    MIMUS_TRY(mimus__run_read_source(&own, &s->run));
+    MIMUS_TRY(mimus__dataset_open(&s->dataset, wanted != NULL ? wanted : &own.source, s->watch));
+    const char *found = mimus__recording_fingerprint(s->dataset.recording);
+    if (strcmp(found, own.fingerprint) != 0) {
+        status = mimus__fail(MIMUS_ERR_DATA,
+                             "%s: was trained on recording %s, and this is recording %s: the files "
+                             "have changed or are others",
+                             s->run.folder, own.fingerprint, found);
+        goto out;
+    }
+    MIMUS_TRY(mimus__dataset_split(&s->dataset, s->config));
+out:
+    mimus__run_source_clear(&own);
+    return status;
+}
+
+static mimus_status resumed_model(session *s) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL, *metrics = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "last.safetensors"));
+    MIMUS_TRY(mimus__run_path(&metrics, &s->run, "metrics.jsonl"));
+    MIMUS_TRY(mimus__model_load(&s->model, path));
+    if (s->model->state == NULL) {
+        status = mimus__fail(MIMUS_ERR_FORMAT, "%s: holds no training state to go on from", path);
+        goto out;
+    }
+    MIMUS_TRY(mimus__jsonl_trim(metrics, "epoch", s->model->state->epoch));
+out:
+    free(path);
+    free(metrics);
+    return status;
+}
+
+mimus_status mimus_resume(const char *run, const mimus_source *source, const mimus_config *config,
+                          const mimus_watch *watch, char **summary) {
+    mimus_status status = MIMUS_OK;
+    session s = {.run = {.lock = -1}, .watch = watch};
+    MIMUS_TRY(mimus__run_open(&s.run, run));
+    MIMUS_TRY(resumed_model(&s));
+    MIMUS_TRY(resumed_config(&s, config));
+    MIMUS_TRY(resumed_dataset(&s, source));
+    MIMUS_TRY(mimus__device_open(&s.device, s.config->device, s.config->memory));
+    MIMUS_TRY(train(&s, summary));
+out:
+    session_clear(&s);
+    return status;
+}
