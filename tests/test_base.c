@@ -133,6 +133,26 @@ START_TEST(a_full_disk_is_an_error) {
 }
 END_TEST
 
+START_TEST(json_numbers_come_back_and_read_well) {
+    const double cases[] = {0.1,     1e-8,   0.30000000000000004,
+                            1.0 / 3, 5e-324, 1.7976931348623157e308};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *value = json_pack("[f, i]", cases[i], 7), *back;
+        char *text;
+        test_ok(mimus__json_text(&text, value, JSON_COMPACT));
+        if (i == 0)
+            ck_assert_str_eq(text, "[0.1,7]");
+        test_ok(mimus__json_parse(&back, text, strlen(text), "x"));
+        ck_assert(json_real_value(json_array_get(back, 0)) == cases[i]);
+        json_decref(back);
+        json_decref(value);
+        free(text);
+    }
+    char *text;
+    test_fails(mimus__json_text(&text, NULL, 0), MIMUS_ERR_MEMORY, "cannot serialise");
+}
+END_TEST
+
 START_TEST(json_errors_say_where_and_what) {
     json_t *value;
     test_fails(mimus__json_parse(&value, "{\"a\": }", 7, "x.json"), MIMUS_ERR_FORMAT,
@@ -164,6 +184,7 @@ int main(void) {
     tcase_add_test(all, numbers_are_whole_strings);
     tcase_add_test(all, a_file_is_replaced_whole_or_not_at_all);
     tcase_add_test(all, a_full_disk_is_an_error);
+    tcase_add_test(all, json_numbers_come_back_and_read_well);
     tcase_add_test(all, json_errors_say_where_and_what);
     suite_add_tcase(suite, all);
     return test_run(suite);

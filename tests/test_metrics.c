@@ -237,8 +237,9 @@ START_TEST(standard_errors_hold_for_episodes_of_one_kind) {
         json_decref(json);
         mimus__metrics_free(metrics);
     }
-    double spread = sqrt(squares / RECORDINGS - sum / RECORDINGS * sum / RECORDINGS);
-    double promised = sqrt(se_squares / RECORDINGS);
+    const double count = RECORDINGS;
+    double spread = sqrt(squares / count - sum / count * sum / count);
+    double promised = sqrt(se_squares / count);
     ck_assert_msg(fabs(promised / spread - 1) < 0.15, "promised %g, spread %g", promised, spread);
 }
 END_TEST

@@ -568,16 +568,17 @@ START_TEST(metadata_must_fit_the_tensors) {
 }
 END_TEST
 
-/* Any flipped bit must be refused or give a model; the sanitizers watch. */
+/* A flipped bit must be refused or give a model; the sanitizers watch. */
 START_TEST(flipped_bits_never_crash) {
     parts p = take_apart();
-    for (size_t bit = 0; bit < p.size * 8; bit += 3) {
+    for (size_t i = 0; i < p.size; i++) {
         mimus__model *model;
-        p.bytes[bit / 8] = (char)(p.bytes[bit / 8] ^ (1 << bit % 8));
+        char kept = p.bytes[i];
+        p.bytes[i] = (char)(kept ^ 1 << i * 5 % 8);
         mimus_status status = mimus__model_decode(&model, p.bytes, p.size, "flipped");
         ck_assert_int_eq(status == MIMUS_OK, model != NULL);
         mimus__model_free(model);
-        p.bytes[bit / 8] = (char)(p.bytes[bit / 8] ^ (1 << bit % 8));
+        p.bytes[i] = kept;
     }
     drop(&p);
 }

@@ -257,7 +257,7 @@ START_TEST(draws_have_the_policys_probabilities) {
     for (size_t h = 0, first = 0; h < HEADS; first += actions_of[h++]) {
         double chi = 0, sum = 0;
         for (size_t a = first; a < first + actions_of[h]; a++) {
-            double expected = DRAWS * (double)probabilities[a];
+            double expected = (double)DRAWS * (double)probabilities[a];
             sum += (double)probabilities[a];
             if (legal[a])
                 chi += (seen[a] - expected) * (seen[a] - expected) / expected;

@@ -12,8 +12,7 @@ typedef struct mimus__kernel {
     cl_uint arguments;
 } mimus__kernel;
 
-mimus_status mimus__kernel_new(mimus__kernel *out, const mimus__program *program,
-                               const char *name);
+mimus_status mimus__kernel_new(mimus__kernel *out, const mimus__program *program, const char *name);
 void mimus__kernel_free(mimus__kernel *kernel);
 
 /* One argument by value, or a buffer. */
@@ -30,7 +29,7 @@ typedef struct mimus__arg {
 
 typedef struct mimus__grid {
     size_t global[3]; /* work-items; rounded up by the caller to a multiple of local */
-    size_t local[3];
+    size_t local[3];  /* of a group; a dimension that both leave at 0 is not used */
 } mimus__grid;
 
 /* Enqueue. The number of arguments must be the kernel's; MIMUS_ERR_DEVICE names the kernel. */

@@ -22,8 +22,6 @@ static const struct {
 #undef FUNCTION_ROW
 };
 
-/* The library that MIMUS_OPENCL_LIBRARY names; else what the process has already, because it
- * links OpenCL or because a tool such as oclgrind was preloaded; else the system's loader. */
 static void *open_library(void) {
     const char *named = getenv("MIMUS_OPENCL_LIBRARY");
     if (named != NULL && named[0] != '\0') {

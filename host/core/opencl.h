@@ -52,7 +52,9 @@ struct mimus__cl_table {
 /* Call OpenCL as mimus__cl.clFinish(queue). Valid after mimus__opencl_load. */
 extern struct mimus__cl_table mimus__cl;
 
-/* Load the ICD loader once; MIMUS_ERR_NO_DEVICE names the package to install. Thread-safe. */
+/* Load OpenCL once: the library that the MIMUS_OPENCL_LIBRARY variable names, else what the
+ * process has already (a game that links OpenCL, a preloaded oclgrind), else libOpenCL.so.1.
+ * MIMUS_ERR_NO_DEVICE names the package to install. Thread-safe. */
 mimus_status mimus__opencl_load(void);
 
 /* "CL_OUT_OF_RESOURCES" for -5. */

@@ -27,10 +27,24 @@ out:
     return status;
 }
 
+static bool gives_back(const char *text, const json_t *value) {
+    json_t *back = json_loads(text, JSON_DECODE_ANY, NULL);
+    bool equal = back != NULL && json_equal(back, value);
+    json_decref(back);
+    return equal;
+}
+
 mimus_status mimus__json_text(char **out, const json_t *value, size_t flags) {
-    *out = value != NULL ? json_dumps(value, flags | JSON_ENCODE_ANY) : NULL;
-    if (*out == NULL)
-        return mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
+    enum { FEWEST_DIGITS = 15, MOST_DIGITS = 17 }; /* 17 give every double back */
+    for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
+        size_t precision = JSON_REAL_PRECISION((size_t)digits);
+        *out = value != NULL ? json_dumps(value, flags | precision | JSON_ENCODE_ANY) : NULL;
+        if (*out == NULL)
+            return mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
+        if (digits == MOST_DIGITS || gives_back(*out, value))
+            break;
+        free(*out);
+    }
     return MIMUS_OK;
 }
 

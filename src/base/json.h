@@ -12,7 +12,9 @@ mimus_status mimus__json_parse(json_t **out, const char *text, size_t bytes, con
 /* Read and parse a file of at most 64 MiB. */
 mimus_status mimus__json_read(json_t **out, const char *path);
 
-/* Serialise (keys in insertion order); `flags` as for json_dumps. Free with free(). */
+/* Serialise (keys in insertion order); `flags` as for json_dumps, without a precision: numbers get
+ * the fewest digits, the same for all of them, that give every one back exactly. Free with
+ * free(). */
 mimus_status mimus__json_text(char **out, const json_t *value, size_t flags);
 
 /* Write pretty-printed, with a final newline, replacing the file whole. */

@@ -3,6 +3,8 @@
 #include "alloc.h"
 
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,12 +65,24 @@ bool mimus__text_to_u64(const char *text, uint64_t *out) {
     return errno == 0 && *end == '\0';
 }
 
+/* strtod with the decimal point, whatever locale the program that links us has chosen. */
+static double c_strtod(const char *text, char **end) {
+    if (strcmp(nl_langinfo(RADIXCHAR), ".") == 0)
+        return strtod(text, end);
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t old = uselocale(c);
+    double value = strtod(text, end);
+    uselocale(old);
+    freelocale(c);
+    return value;
+}
+
 bool mimus__text_to_double(const char *text, double *out) {
     if (strchr("+-.0123456789", *text) == NULL || *text == '\0')
         return false;
     char *end;
     errno = 0;
-    *out = strtod(text, &end);
+    *out = c_strtod(text, &end);
     return (errno == 0 || (errno == ERANGE && *out > -1 && *out < 1)) && *end == '\0' &&
            *out - *out == 0;
 }

@@ -285,7 +285,6 @@ out:
 static mimus_status set_text(json_t *metadata, const char *key, const json_t *value) {
     mimus_status status = MIMUS_OK;
     char *text = NULL;
-    /* 17 digits, jansson's default, give every double back exactly */
     MIMUS_TRY(mimus__json_text(&text, value, JSON_COMPACT));
     MIMUS_TRY(mimus__json_set(metadata, key, json_string(text)));
 out:
