@@ -94,7 +94,8 @@ typedef struct mimus_recorder mimus_recorder;
 
 typedef enum mimus_recorder_mode {
     MIMUS_RECORDER_CREATE, /* a new file; fails with MIMUS_ERR_IO when the path exists */
-    MIMUS_RECORDER_APPEND, /* go on behind the last finished chunk; creates a missing file */
+    MIMUS_RECORDER_APPEND, /* go on behind the last finished chunk, with a new episode; keeps the
+                              metadata; creates a missing file */
 } mimus_recorder_mode;
 
 /* Open `path` for recording; `schema` is copied. Fails with MIMUS_ERR_BUSY when another process
@@ -105,13 +106,14 @@ MIMUS_API mimus_status mimus_recorder_open(mimus_recorder **out, const char *pat
 /* Add one sample: what the player sensed and what the player then did.
  *
  *   senses   (S)  float32  finite
- *   actions  (H)  uint16   each < the head's actions, or MIMUS_NO_LABEL
+ *   actions  (H)  uint16   each < the head's actions and legal, or MIMUS_NO_LABEL
  *   legal    (A)  uint8    non-zero = legal, heads in order; NULL = everything; only when the
  *                          schema has masks
  *   weight        float32  >= 0; 1 when the schema has no weights
  *
  * The sample is checked (MIMUS_ERR_DATA names sense or head; nothing is added then) and buffered;
- * a full chunk (about 1 MiB) is written out. */
+ * a full chunk (about 1 MiB) is written out. When that fails (MIMUS_ERR_IO, a full disk) nothing
+ * is added either; what was buffered stays, and the next append, flush or close tries again. */
 MIMUS_API mimus_status mimus_recorder_append(mimus_recorder *recorder, const float *senses,
                                              const uint16_t *actions, const uint8_t *legal,
                                              float weight);

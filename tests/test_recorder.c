@@ -478,6 +478,73 @@ START_TEST(a_file_that_could_not_begin_is_not_left) {
 }
 END_TEST
 
+/* ----------------------------------------------------------- documentation */
+
+static void record_example(const char *path) {
+    static const char *const senses[] = {"x", "speed"};
+    static const char *const jump[] = {"no", "yes"};
+    static const mimus_head example_heads[] = {{"move", 3, NULL}, {"jump", 2, jump}};
+    static const mimus_schema schema = {2, senses, 2, example_heads, true, true};
+    mimus_recorder *r = open_new(path, &schema);
+    test_ok(mimus_recorder_set_metadata(r, "{\"game\": \"arena\"}"));
+    test_ok(mimus_recorder_append(r, (float[]){0.5f, -1}, (uint16_t[]){2, 0}, NULL, 1));
+    test_ok(mimus_recorder_append(r, (float[]){1, 2}, (uint16_t[]){0, 1},
+                                  (uint8_t[]){1, 0, 1, 0, 1}, 0.25f));
+    test_ok(mimus_recorder_end_episode(r));
+    test_ok(mimus_recorder_append(r, (float[]){0, 0}, (uint16_t[]){1, MIMUS_NO_LABEL}, NULL, 1));
+    test_ok(mimus_recorder_close(r));
+}
+
+/* One line of `hexdump -C`: false when it is none. */
+static bool read_dump_line(const char *line, uint64_t *offset, uint8_t row[16]) {
+    char *end;
+    *offset = strtoull(line, &end, 16);
+    if (end != line + 8)
+        return false;
+    for (int i = 0; i < 16; i++) {
+        const char *digits = end;
+        row[i] = (uint8_t)strtoul(digits, &end, 16);
+        if (end == digits)
+            return false;
+    }
+    return true;
+}
+
+/* The bytes of the dump in docs/recording.md; their number. */
+static size_t read_dump(uint8_t *bytes, size_t limit) {
+    char *text = NULL;
+    size_t count = 0, length = 0;
+    uint8_t row[16] = {0}, last[16] = {0};
+    test_ok(mimus__file_read(MIMUS_TEST_DATA "/../../docs/recording.md", 1 << 20, &text, &length));
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        uint64_t offset;
+        if (!read_dump_line(line, &offset, row))
+            continue;
+        for (; count < offset && count + 16 <= limit; count += 16) /* a star */
+            memcpy(bytes + count, last, 16);
+        ck_assert_uint_eq(count, offset);
+        ck_assert_uint_le(count + 16, limit);
+        memcpy(bytes + count, row, 16);
+        memcpy(last, row, 16);
+        count += 16;
+    }
+    free(text);
+    return count;
+}
+
+START_TEST(the_documented_bytes_are_written) {
+    const char *path = test_folder_path("example.rec");
+    uint8_t want[1024];
+    char *got = NULL;
+    size_t bytes = 0;
+    record_example(path);
+    test_ok(mimus__file_read(path, 1 << 20, &got, &bytes));
+    ck_assert_uint_eq(read_dump(want, sizeof want), bytes);
+    ck_assert_mem_eq(got, want, bytes);
+    free(got);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- kill -9 */
 
 /* Records until killed; tells through the pipe how many samples have been appended. */
@@ -575,6 +642,7 @@ int main(void) {
     tcase_add_test(tests, a_full_disk_is_told_and_costs_nothing);
     tcase_add_test(tests, closing_on_a_full_disk_does_not_lie);
     tcase_add_test(tests, a_file_that_could_not_begin_is_not_left);
+    tcase_add_test(tests, the_documented_bytes_are_written);
     tcase_add_test(tests, what_was_finished_survives_a_kill);
     suite_add_tcase(suite, tests);
     return test_run(suite);

@@ -1,7 +1,11 @@
 /* recording - samples as blocks of columns, whether mapped from .rec files or built in memory.
  *
  * A recording is immutable once opened. Blocks keep the files' order; row numbers run through all
- * of them. The first touch of a mapped block verifies its checksum. */
+ * of them; the first row of a file begins an episode. The first touch of a mapped block verifies
+ * its checksum. Any number of threads may read a recording.
+ *
+ * A mapped file must not be cut short while it is open: touching what is gone is a SIGBUS, as with
+ * every mapping. Recorders never do that to chunks that were finished. */
 #ifndef MIMUS_DATA_RECORDING_H
 #define MIMUS_DATA_RECORDING_H
 
@@ -22,7 +26,8 @@ typedef struct mimus__block {
 } mimus__block;
 
 /* Open files as one recording: .rec is mapped, other formats are read into memory by their reader
- * (reader.h). Several files must agree in their schema. Does not judge the samples: see audit.h. */
+ * (reader.h). Several files must agree in their schema. Does not judge the samples: see audit.h.
+ * Each loss (below) is also a message of the watch. */
 mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
                                    const mimus_watch *watch);
 void mimus__recording_free(mimus__recording *recording);
@@ -31,11 +36,13 @@ const mimus_schema *mimus__recording_schema(const mimus__recording *recording);
 uint64_t mimus__recording_samples(const mimus__recording *recording);
 uint64_t mimus__recording_episodes(const mimus__recording *recording);
 size_t mimus__recording_blocks(const mimus__recording *recording);
+/* MIMUS_ERR_FORMAT naming file, chunk and place when the block is damaged. */
 mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
                                     mimus__block *out);
 
-/* Metadata of the closing records (a JSON object per file, in an array; borrowed), and what was
- * lost: an array of {"file", "bytes", "reason"}, empty when every file was closed properly. */
+/* Metadata of the closing records (a JSON object per file, in an array; borrowed; empty objects for
+ * files without), and what was lost: an array of {"file", "bytes", "reason"}, empty when every file
+ * was closed properly. */
 const json_t *mimus__recording_metadata(const mimus__recording *recording);
 const json_t *mimus__recording_losses(const mimus__recording *recording);
 
