@@ -71,8 +71,10 @@ json_t *mimus__json_lossy_string(const char *text) {
         return json_string(text);
     if (mimus__text_copy(&copy, text) != MIMUS_OK)
         return NULL;
-    for (char *c = copy; *c != '\0'; c++)
-        *c = (unsigned char)*c > 0x7F ? '?' : *c;
+    for (char *c = copy; *c != '\0'; c++) {
+        if ((unsigned char)*c > 0x7F)
+            *c = '?';
+    }
     json_t *string = json_string(copy);
     free(copy);
     return string;

@@ -43,38 +43,36 @@ static uint64_t aligned(uint64_t bytes) {
     return (bytes + MIMUS__REC_ALIGN - 1) / MIMUS__REC_ALIGN * MIMUS__REC_ALIGN;
 }
 
-static mimus_status allocate(uint8_t **out, uint64_t bytes) {
-    *out = bytes < SIZE_MAX ? aligned_alloc(MIMUS__REC_ALIGN, (size_t)bytes) : NULL;
-    if (*out == NULL)
-        return mimus__fail(MIMUS_ERR_MEMORY, "cannot allocate a record of %llu bytes",
-                           (unsigned long long)bytes);
-    return MIMUS_OK;
+/* Aligned memory for a record, or NULL with the message of a MIMUS_ERR_MEMORY. */
+static uint8_t *allocate(uint64_t bytes) {
+    uint8_t *record = bytes < SIZE_MAX ? aligned_alloc(MIMUS__REC_ALIGN, (size_t)bytes) : NULL;
+    if (record == NULL)
+        mimus__fail(MIMUS_ERR_MEMORY, "cannot allocate a record of %llu bytes",
+                    (unsigned long long)bytes);
+    return record;
 }
 
 mimus_status mimus__record_json(uint8_t **out, size_t *bytes, mimus__record_kind kind,
                                 mimus__record record, const json_t *json) {
-    mimus_status status = MIMUS_OK;
-    char *text = NULL;
+    const size_t length = json_dumpb(json, NULL, 0, 0);
     *out = NULL;
-    MIMUS_TRY(mimus__json_text(&text, json, 0));
-    size_t length = strlen(text);
+    if (length == 0)
+        return mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
     record.bytes = aligned(length + 1);
-    if (record.bytes > MIMUS__REC_JSON_LIMIT) {
-        status = mimus__fail(MIMUS_ERR_ARGUMENT, "at most %d bytes of JSON, not %zu",
-                             MIMUS__REC_JSON_LIMIT - 1, length);
-        goto out;
-    }
+    if (record.bytes > MIMUS__REC_JSON_LIMIT)
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "at most %d bytes of JSON, not %zu",
+                           MIMUS__REC_JSON_LIMIT - 1, length);
     *bytes = sizeof record + (size_t)record.bytes;
-    MIMUS_TRY(allocate(out, *bytes));
-    uint8_t *payload = *out + sizeof record;
-    memcpy(payload, text, length);
-    memset(payload + length, ' ', record.bytes - length);
+    *out = allocate(*bytes);
+    if (*out == NULL)
+        return MIMUS_ERR_MEMORY;
+    char *payload = (char *)*out + sizeof record;
+    memset(payload, ' ', record.bytes);
     payload[record.bytes - 1] = '\n';
+    json_dumpb(json, payload, length, 0);
     mimus__record_seal(&record, kind, payload);
     memcpy(*out, &record, sizeof record);
-out:
-    free(text);
-    return status;
+    return MIMUS_OK;
 }
 
 mimus_status mimus__record_file_header(uint8_t **out, size_t *bytes, const mimus_schema *schema) {
@@ -147,9 +145,9 @@ void mimus__chunk_clear(mimus__chunk *chunk) {
 }
 
 mimus_status mimus__chunk_ready(mimus__chunk *chunk) {
-    if (chunk->bytes != NULL)
-        return MIMUS_OK;
-    return allocate(&chunk->bytes, sizeof(mimus__record) + chunk->columns.bytes);
+    if (chunk->bytes == NULL)
+        chunk->bytes = allocate(sizeof(mimus__record) + chunk->columns.bytes);
+    return chunk->bytes != NULL ? MIMUS_OK : MIMUS_ERR_MEMORY;
 }
 
 bool mimus__chunk_done(const mimus__chunk *chunk) {
