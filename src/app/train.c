@@ -23,6 +23,7 @@ typedef struct session {
     mimus__trainer *trainer;
     const mimus_watch *watch;
     uint64_t epochs_run; /* by this process */
+    uint64_t reads_before, launches_before; /* of the device, when training began: tuning reads too */
     double seconds;
     const char *ended; /* "finished", "stopped early", "stopped on request" */
     json_t *last_row;  /* the latest metrics row */
@@ -264,8 +265,8 @@ static mimus_status summary_json(json_t **out, const session *s) {
         {"steps", state->step},
         /* this process's share, and the blocking reads it took: one an epoch */
         {"epochs_run", s->epochs_run},
-        {"reads", mimus__device_reads(s->device)},
-        {"launches", mimus__device_launches(s->device)},
+        {"reads", mimus__device_reads(s->device) - s->reads_before},
+        {"launches", mimus__device_launches(s->device) - s->launches_before},
     };
     MIMUS_TRY(mimus__json_set(object, "run", json_string(s->run.folder)));
     MIMUS_TRY(mimus__json_set(object, "ended", json_string(s->ended)));
@@ -325,6 +326,8 @@ static mimus_status train(session *s, char **summary) {
     MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store, schema, &config, &model,
                                  &s->dataset.statistics, 1));
     s->run.fresh = false; /* from here on there is something to keep */
+    s->reads_before = mimus__device_reads(s->device);
+    s->launches_before = mimus__device_launches(s->device);
     MIMUS_TRY(run_epochs(s));
     MIMUS_TRY(write_summary(s, summary));
     if (strcmp(s->ended, "stopped on request") == 0)

@@ -1,0 +1,337 @@
+/* Runs as a user makes them: folders, settings, resuming, stopping, and what is refused. */
+#include "compare.h"
+#include "sample.h"
+#include "support.h"
+
+#include "file.h"
+#include "json.h"
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const sample_recipe recipe = {.senses = 6, .heads = 2, .actions = {3, 5}, .masks = true,
+                                     .samples = 2000, .episode = 50, .seed = 8, .learnable = true};
+
+static sample s;
+static char run_a[512], run_b[512];
+static const char *paths[1];
+static mimus_source source;
+static mimus_config *config;
+
+static void setup(void) {
+    sample_new(&s, &recipe, "sample.rec");
+    snprintf(run_a, sizeof run_a, "%s", test_folder_path("a"));
+    snprintf(run_b, sizeof run_b, "%s", test_folder_path("b"));
+    paths[0] = s.path;
+    source = (mimus_source){.paths = paths, .count = 1};
+    test_ok(mimus_config_new(&config));
+    const char *const settings[][2] = {{"hidden", "16,16"}, {"batch", "128"}, {"epochs", "5"},
+                                       {"lr", "5e-3"},      {"gemm", "tile"}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        test_ok(mimus_config_set(config, settings[i][0], settings[i][1]));
+}
+
+static void teardown(void) {
+    mimus_config_free(config);
+    sample_clear(&s);
+    test_folder_remove();
+}
+
+static json_t *parse(char *text) {
+    json_t *value;
+    test_ok(mimus__json_parse(&value, text, strlen(text), "the answer"));
+    free(text);
+    return value;
+}
+
+static json_int_t number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    ck_assert_msg(json_is_integer(value), "%s is not an integer", key);
+    return json_integer_value(value);
+}
+
+static void check_same_file(const char *folder, const char *other, const char *name) {
+    char path[600];
+    char *a, *b;
+    size_t a_bytes, b_bytes;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    test_ok(mimus__file_read(path, SIZE_MAX, &a, &a_bytes));
+    snprintf(path, sizeof path, "%s/%s", other, name);
+    test_ok(mimus__file_read(path, SIZE_MAX, &b, &b_bytes));
+    ck_assert_uint_eq(a_bytes, b_bytes);
+    compare_check_bytes(name, a, b, a_bytes);
+    free(a);
+    free(b);
+}
+
+static size_t count_rows(const char *folder) {
+    char path[600];
+    char *text;
+    size_t bytes, rows = 0;
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
+    test_ok(mimus__file_read(path, SIZE_MAX, &text, &bytes));
+    for (size_t i = 0; i < bytes; i++)
+        rows += text[i] == '\n';
+    free(text);
+    return rows;
+}
+
+/* ------------------------------------------------------------------------- runs */
+
+START_TEST(a_run_holds_what_it_promises) {
+    char *summary;
+    test_ok(mimus_train(&source, config, run_a, NULL, &summary));
+    json_t *about = parse(summary);
+    ck_assert_int_eq(number(about, "epochs"), 5);
+    ck_assert_int_eq(number(about, "epochs_run"), 5);
+    ck_assert_int_eq(number(about, "reads"), 5);
+    ck_assert_int_eq(number(about, "training_samples") + number(about, "held_out_samples"), 2000);
+    ck_assert_str_eq(json_string_value(json_object_get(about, "ended")), "finished");
+    json_decref(about);
+    const char *const names[] = {"config.json",      "run.json",         "metrics.jsonl",
+                                 "last.safetensors", "best.safetensors", "summary.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%s", run_a, names[i]);
+        ck_assert_msg(mimus__file_exists(path), "%s is missing", path);
+    }
+    ck_assert_uint_eq(count_rows(run_a), 5);
+}
+END_TEST
+
+START_TEST(the_same_seed_gives_the_same_files) {
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_ok(mimus_train(&source, config, run_b, NULL, NULL));
+    check_same_file(run_a, run_b, "last.safetensors");
+    check_same_file(run_a, run_b, "best.safetensors");
+}
+END_TEST
+
+/* A watch that stops after some epochs. */
+static bool stop_after(void *user) {
+    int *left = user;
+    return (*left)-- <= 0;
+}
+
+START_TEST(a_stopped_run_resumes_as_if_it_had_not_stopped) {
+    int left = 2 + 1; /* asked once while uploading */
+    mimus_watch watch = {.user = &left, .should_stop = stop_after};
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_fails(mimus_train(&source, config, run_b, &watch, NULL), MIMUS_ERR_STOPPED,
+               "mimus train --resume");
+    ck_assert_uint_lt(count_rows(run_b), 5);
+    char *summary;
+    test_ok(mimus_resume(run_b, NULL, NULL, NULL, &summary));
+    json_t *about = parse(summary);
+    ck_assert_int_eq(number(about, "epochs"), 5);
+    ck_assert_int_eq(number(about, "reads"), number(about, "epochs_run"));
+    json_decref(about);
+    check_same_file(run_a, run_b, "last.safetensors");
+    check_same_file(run_a, run_b, "best.safetensors");
+    ck_assert_uint_eq(count_rows(run_b), 5);
+    /* a finished run has nothing left to do, and more epochs when asked */
+    test_ok(mimus_resume(run_b, NULL, NULL, NULL, NULL));
+    check_same_file(run_a, run_b, "last.safetensors");
+    test_ok(mimus_config_set(config, "epochs", "6"));
+    test_ok(mimus_resume(run_b, &source, config, NULL, NULL));
+    ck_assert_uint_eq(count_rows(run_b), 6);
+}
+END_TEST
+
+/* 50 kills at random moments, the runs going on after each: the last one is as if nothing had happened. */
+START_TEST(a_killed_run_resumes) {
+    enum { KILLS = 50 };
+    test_ok(mimus_config_set(config, "epochs", "60"));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    unsigned seed = 12345;
+    bool started = false;
+    int kills = 0;
+    for (int i = 0; i < 400 && kills < KILLS; i++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            mimus_status status = started ? mimus_resume(run_b, NULL, NULL, NULL, NULL)
+                                          : mimus_train(&source, config, run_b, NULL, NULL);
+            if (status != MIMUS_OK)
+                fprintf(stderr, "%s\n", mimus_last_error());
+            _exit(status == MIMUS_OK ? 0 : 1);
+        }
+        seed = seed * 1103515245u + 12345u;
+        usleep(20000 + seed / 65536u % 256u * 1500u);
+        kill(child, SIGKILL);
+        int outcome;
+        ck_assert_int_eq(waitpid(child, &outcome, 0), child);
+        ck_assert_msg(WIFSIGNALED(outcome) || WEXITSTATUS(outcome) == 0,
+                      "after %d kills the run did not go on", kills);
+        kills += WIFSIGNALED(outcome);
+        char path[600];
+        snprintf(path, sizeof path, "%s/run.json", run_b);
+        started = mimus__file_exists(path);
+        if (!WIFSIGNALED(outcome))
+            break;
+    }
+    if (!started)
+        test_ok(mimus_train(&source, config, run_b, NULL, NULL));
+    else
+        test_ok(mimus_resume(run_b, NULL, NULL, NULL, NULL));
+    check_same_file(run_a, run_b, "last.safetensors");
+    check_same_file(run_a, run_b, "best.safetensors");
+    ck_assert_uint_eq(count_rows(run_b), 60);
+    ck_assert_msg(kills >= 10, "only %d kills hit the run", kills);
+}
+END_TEST
+
+START_TEST(early_stopping_stops) {
+    char *summary;
+    test_ok(mimus_config_set(config, "epochs", "200"));
+    test_ok(mimus_config_set(config, "patience", "2"));
+    test_ok(mimus_config_set(config, "lr", "0.05"));
+    test_ok(mimus_train(&source, config, run_a, NULL, &summary));
+    json_t *about = parse(summary);
+    ck_assert_str_eq(json_string_value(json_object_get(about, "ended")), "stopped early");
+    ck_assert_int_eq(number(about, "epochs"), number(about, "best_epoch") + 2);
+    json_decref(about);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------- refusals */
+
+START_TEST(a_folder_with_something_in_it_is_refused) {
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_IO, "--resume");
+    test_fails(mimus_train(&source, config, s.path, NULL, NULL), MIMUS_ERR_IO, "not a folder");
+    test_fails(mimus_resume(run_b, NULL, NULL, NULL, NULL), MIMUS_ERR_IO, "not a run");
+}
+END_TEST
+
+START_TEST(a_failed_start_leaves_nothing_behind) {
+    const char *nowhere[] = {"/nonexistent.rec"};
+    mimus_source missing = {.paths = nowhere, .count = 1};
+    test_fails(mimus_train(&missing, config, run_a, NULL, NULL), MIMUS_ERR_IO, "nonexistent");
+    ck_assert(!mimus__file_exists(run_a));
+    test_ok(mimus_config_set(config, "head_weights", "1,2,3"));
+    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_ARGUMENT, "2 heads");
+    ck_assert(!mimus__file_exists(run_a));
+    test_ok(mimus_config_set(config, "head_weights", "1,2"));
+    test_ok(mimus_config_set(config, "memory", "10000"));
+    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_MEMORY, "10000");
+    ck_assert(!mimus__file_exists(run_a));
+}
+END_TEST
+
+START_TEST(a_resume_keeps_settings_and_recording) {
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_ok(mimus_config_set(config, "lr", "0.1"));
+    test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_ARGUMENT, "\"lr\"");
+    sample other;
+    sample_recipe changed = recipe;
+    changed.seed = 9;
+    sample_new(&other, &changed, "other.rec");
+    const char *others[] = {other.path};
+    mimus_source wrong = {.paths = others, .count = 1};
+    test_fails(mimus_resume(run_a, &wrong, NULL, NULL, NULL), MIMUS_ERR_DATA, "recording");
+    sample_clear(&other);
+}
+END_TEST
+
+START_TEST(two_processes_do_not_train_into_one_run) {
+    int ready[2];
+    ck_assert_int_eq(pipe(ready), 0);
+    test_ok(mimus_config_set(config, "epochs", "100000"));
+    pid_t child = fork();
+    if (child == 0) {
+        mimus_train(&source, config, run_a, NULL, NULL);
+        _exit(0);
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run_a);
+    for (int i = 0; i < 600 && !mimus__file_exists(path); i++)
+        usleep(100000);
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_BUSY, "another process");
+    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_BUSY, "another process");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ck_assert(mimus__file_exists(path));
+}
+END_TEST
+
+/* ------------------------------------------------------------------------- eval */
+
+START_TEST(eval_agrees_with_training) {
+    char *text;
+    test_ok(mimus_train(&source, config, run_a, NULL, &text));
+    json_t *summary = parse(text);
+    char last[600];
+    snprintf(last, sizeof last, "%s/last.safetensors", run_a);
+    test_ok(mimus_eval(last, &source, MIMUS_PART_HELDOUT, NULL, true, NULL, &text));
+    json_t *eval = parse(text);
+    ck_assert_int_eq(number(eval, "samples"), number(summary, "held_out_samples"));
+    for (size_t h = 0; h < 2; h++) {
+        const json_t *trained =
+            json_array_get(json_object_get(json_object_get(summary, "last"), "heads"), h);
+        const json_t *judged = json_array_get(json_object_get(eval, "heads"), h);
+        double a = json_number_value(json_object_get(trained, "held_out_agreement"));
+        double b = json_number_value(json_object_get(judged, "agreement"));
+        ck_assert_msg(a - b < 1e-9 && b - a < 1e-9, "agreement %g in training, %g in eval", a, b);
+        a = json_number_value(json_object_get(trained, "held_out_nll"));
+        b = json_number_value(json_object_get(judged, "nll"));
+        ck_assert_msg(a - b < 1e-5 && b - a < 1e-5, "nll %g in training, %g in eval", a, b);
+    }
+    json_decref(eval);
+    test_ok(mimus_eval(run_a, &source, MIMUS_PART_ALL, NULL, false, NULL, &text));
+    eval = parse(text);
+    ck_assert_int_eq(number(eval, "samples"), 2000);
+    json_decref(eval);
+    json_decref(summary);
+}
+END_TEST
+
+START_TEST(eval_refuses_what_does_not_fit) {
+    char *text;
+    sample other;
+    sample_recipe changed = recipe;
+    changed.senses = 7;
+    test_ok(mimus_config_set(config, "epochs", "1"));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    sample_new(&other, &changed, "other.rec");
+    const char *others[] = {other.path};
+    mimus_source wrong = {.paths = others, .count = 1};
+    test_fails(mimus_eval(run_a, &wrong, MIMUS_PART_ALL, NULL, false, NULL, &text),
+               MIMUS_ERR_SCHEMA, "7");
+    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "6"));
+    sample_clear(&other);
+    changed = recipe;
+    changed.seed = 10;
+    sample_new(&other, &changed, "another.rec");
+    others[0] = other.path;
+    test_fails(mimus_eval(run_a, &wrong, MIMUS_PART_HELDOUT, NULL, false, NULL, &text),
+               MIMUS_ERR_ARGUMENT, "--part all");
+    test_ok(mimus_eval(run_a, &wrong, MIMUS_PART_ALL, NULL, false, NULL, &text));
+    free(text);
+    sample_clear(&other);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("train");
+    TCase *all = tcase_create("train");
+    tcase_add_checked_fixture(all, setup, teardown);
+    tcase_add_test(all, a_run_holds_what_it_promises);
+    tcase_add_test(all, the_same_seed_gives_the_same_files);
+    tcase_add_test(all, a_stopped_run_resumes_as_if_it_had_not_stopped);
+    tcase_add_test(all, a_killed_run_resumes);
+    tcase_add_test(all, early_stopping_stops);
+    tcase_add_test(all, a_folder_with_something_in_it_is_refused);
+    tcase_add_test(all, a_failed_start_leaves_nothing_behind);
+    tcase_add_test(all, a_resume_keeps_settings_and_recording);
+    tcase_add_test(all, two_processes_do_not_train_into_one_run);
+    tcase_add_test(all, eval_agrees_with_training);
+    tcase_add_test(all, eval_refuses_what_does_not_fit);
+    suite_add_tcase(suite, all);
+    return test_run(suite);
+}
