@@ -7,15 +7,21 @@
 #include "json.h"
 #include "model.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const sample_recipe recipe = {.senses = 6, .heads = 2, .actions = {3, 5}, .masks = true,
-                                     .samples = 2000, .episode = 50, .seed = 8, .learnable = true};
+static const sample_recipe recipe = {.senses = 6,
+                                     .heads = 2,
+                                     .actions = {3, 5},
+                                     .masks = true,
+                                     .samples = 2000,
+                                     .episode = 50,
+                                     .seed = 8,
+                                     .learnable = true};
 
 static sample s;
 static char run_a[512], run_b[512];
@@ -30,8 +36,8 @@ static void setup(void) {
     paths[0] = s.path;
     source = (mimus_source){.paths = paths, .count = 1};
     test_ok(mimus_config_new(&config));
-    const char *const settings[][2] = {{"hidden", "16,16"}, {"batch", "128"}, {"epochs", "5"},
-                                       {"lr", "5e-3"},      {"gemm", "tile"}};
+    const char *const settings[][2] = {
+        {"hidden", "16,16"}, {"batch", "128"}, {"epochs", "5"}, {"lr", "5e-3"}, {"gemm", "tile"}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         test_ok(mimus_config_set(config, settings[i][0], settings[i][1]));
 }
@@ -143,7 +149,8 @@ START_TEST(a_stopped_run_resumes_as_if_it_had_not_stopped) {
 }
 END_TEST
 
-/* 50 kills at random moments, the runs going on after each: the last one is as if nothing had happened. */
+/* 50 kills at random moments, the runs going on after each: the last one is as if nothing had
+ * happened. */
 START_TEST(a_killed_run_resumes) {
     enum { KILLS = 50 };
     test_ok(mimus_config_set(config, "epochs", "60"));
@@ -219,7 +226,7 @@ START_TEST(a_failed_start_leaves_nothing_behind) {
     ck_assert(!mimus__file_exists(run_a));
     test_ok(mimus_config_set(config, "head_weights", "1,2"));
     test_ok(mimus_config_set(config, "memory", "10000"));
-    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_MEMORY, "10000");
+    test_fails(mimus_train(&source, config, run_a, NULL, NULL), MIMUS_ERR_MEMORY, "budget");
     ck_assert(!mimus__file_exists(run_a));
 }
 END_TEST

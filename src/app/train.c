@@ -23,7 +23,8 @@ typedef struct session {
     mimus__trainer *trainer;
     const mimus_watch *watch;
     uint64_t epochs_run; /* by this process */
-    uint64_t reads_before, launches_before; /* of the device, when training began: tuning reads too */
+    uint64_t reads_before,
+        launches_before; /* of the device, when training began: tuning reads too */
     double seconds;
     const char *ended; /* "finished", "stopped early", "stopped on request" */
     json_t *last_row;  /* the latest metrics row */
