@@ -48,6 +48,11 @@ static bool is_leftover(const char *name) {
            begins_with(name, "run.json.") || begins_with(name, "last.safetensors");
 }
 
+/* The same, run.json included: all that a run which never trained consists of. */
+static bool is_untrained(const char *name) {
+    return is_leftover(name) || strcmp(name, "run.json") == 0;
+}
+
 /* A temporary name of mimus__file_writer, left by a killed process. */
 static bool is_temporary(const char *name) {
     const char *const names[] = {"config.json.",   "run.json.",         "summary.json.",
@@ -137,7 +142,7 @@ out:
 
 void mimus__run_close(mimus__run *run) {
     if (run->fresh) {
-        remove_entries(run->folder, is_leftover);
+        remove_entries(run->folder, is_untrained);
         rmdir(run->folder); /* stays when somebody put something there */
     }
     if (run->lock >= 0)
