@@ -1,4 +1,5 @@
 /* Reading recordings back: every shape, several files, and every kind of damage. */
+#include "npz_file.h"
 #include "play.h"
 #include "support.h"
 
@@ -338,6 +339,21 @@ START_TEST(a_loss_is_said_aloud) {
 }
 END_TEST
 
+/* A path is bytes, and JSON is not. */
+START_TEST(a_loss_names_any_path) {
+    sample_file f = make_sample_file();
+    const char *path = test_folder_path("caf\xE9.rec");
+    const char *file = NULL;
+    test_file_write(path, f.bytes, f.end[2]);
+    mimus__recording *recording = open_one(path);
+    const json_t *loss = json_array_get(mimus__recording_losses(recording), 0);
+    test_ok(mimus__json_get_string(loss, "file", "loss", &file));
+    ck_assert_ptr_nonnull(strstr(file, "caf?.rec"));
+    mimus__recording_free(recording);
+    free(f.bytes);
+}
+END_TEST
+
 /* --------------------------------------------------------------- hostility */
 
 /* A copy of the sample file that can be changed with all checksums right. */
@@ -609,6 +625,101 @@ START_TEST(a_sink_takes_several_files_of_one_schema) {
 }
 END_TEST
 
+/* ----------------------------------------------------------- foreign files */
+
+enum { FOREIGN_ROWS = 9000 }; /* a chunk holds these 5 times */
+static float foreign_senses[FOREIGN_ROWS][5];
+
+static void write_foreign(const char *path) {
+    static int64_t actions[FOREIGN_ROWS];
+    static uint8_t starts[FOREIGN_ROWS];
+    for (int i = 0; i < FOREIGN_ROWS; i++) {
+        for (int s = 0; s < 5; s++)
+            foreign_senses[i][s] = (float)(i * 5 + s);
+        actions[i] = i % 3;
+        starts[i] = i % 100 == 0;
+    }
+    test_npz *npz = test_npz_create(path, false);
+    test_npz_add(npz, "obs", "<f4", "(9000, 5)", foreign_senses, sizeof foreign_senses);
+    test_npz_add(npz, "actions", "<i8", "(9000,)", actions, sizeof actions);
+    test_npz_add(npz, "episode_starts", "|u1", "(9000,)", starts, sizeof starts);
+    test_npz_close(npz);
+}
+
+/* Read the files into a .rec, the way an import does. */
+static void import_foreign(const char *const *paths, size_t count, const char *to) {
+    mimus__file_sink sink;
+    const mimus_source source = {.paths = paths, .count = count};
+    test_ok(mimus__file_sink_open(&sink, to));
+    for (size_t i = 0; i < count; i++)
+        test_ok(mimus__sink_read(&sink.base.sink, paths[i], &source, NULL));
+    test_ok(mimus__file_sink_commit(&sink, NULL));
+    mimus__file_sink_clear(&sink);
+}
+
+START_TEST(a_foreign_file_is_the_same_recording_as_its_import) {
+    const char *path = test_folder_path("play.npz"), *to = test_folder_path("play.rec");
+    const char *paths[] = {path, path, path, path, path, path};
+    mimus__recording *foreign = NULL;
+    write_foreign(path);
+    import_foreign(paths, 6, to);
+    test_ok(mimus__recording_open(&foreign, &(mimus_source){.paths = paths, .count = 6}, NULL));
+    mimus__recording *imported = open_one(to);
+    ck_assert_uint_eq(mimus__recording_samples(foreign), 6 * FOREIGN_ROWS);
+    ck_assert_uint_eq(mimus__recording_episodes(foreign), 6 * FOREIGN_ROWS / 100);
+    ck_assert_uint_eq(mimus__recording_blocks(foreign), 2);
+    ck_assert_str_eq(mimus__recording_fingerprint(foreign), mimus__recording_fingerprint(imported));
+    test_ok(touch_all(imported));
+    for (size_t b = 0; b < mimus__recording_blocks(foreign); b++) {
+        mimus__block one, other;
+        test_ok(mimus__recording_block(foreign, b, &one));
+        test_ok(mimus__recording_block(imported, b, &other));
+        ck_assert_uint_eq(one.samples, other.samples);
+        ck_assert_mem_eq(one.senses, other.senses, one.samples * sizeof *foreign_senses);
+    }
+    mimus__recording_free(foreign);
+    mimus__recording_free(imported);
+}
+END_TEST
+
+START_TEST(foreign_files_and_recordings_keep_their_order) {
+    const char *npz = test_folder_path("play.npz"), *rec = test_folder_path("play.rec");
+    const char *paths[] = {npz, rec, rec, npz, npz};
+    mimus__recording *recording = NULL;
+    uint64_t row = 0;
+    write_foreign(npz);
+    import_foreign(&npz, 1, rec);
+    test_ok(mimus__recording_open(&recording, &(mimus_source){.paths = paths, .count = 5}, NULL));
+    ck_assert_uint_eq(mimus__recording_samples(recording), 5 * FOREIGN_ROWS);
+    ck_assert_uint_eq(json_array_size(mimus__recording_metadata(recording)), 5);
+    for (size_t b = 0; b < mimus__recording_blocks(recording); b++) {
+        mimus__block block;
+        test_ok(mimus__recording_block(recording, b, &block));
+        ck_assert_uint_eq(block.first, row);
+        for (uint32_t i = 0; i < block.samples; i++, row++) {
+            const uint64_t in_file = row % FOREIGN_ROWS;
+            if (memcmp(block.senses + i * 5, foreign_senses[in_file], sizeof *foreign_senses) != 0)
+                ck_abort_msg("row %llu: other senses", (unsigned long long)row);
+            if ((block.starts[i / 32] >> i % 32 & 1) != (in_file % 100 == 0))
+                ck_abort_msg("row %llu: another episode start", (unsigned long long)row);
+        }
+    }
+    ck_assert_uint_eq(row, 5 * FOREIGN_ROWS);
+    mimus__recording_free(recording);
+}
+END_TEST
+
+START_TEST(foreign_files_that_do_not_fit_are_named) {
+    const char *paths[] = {test_folder_path("a.rec"), test_folder_path("play.npz")};
+    mimus__recording *recording = NULL;
+    write_foreign(paths[1]);
+    test_play_record(paths[0], &(test_play){&mask32, 1, 0}, 3);
+    test_fails(mimus__recording_open(&recording, &(mimus_source){.paths = paths, .count = 2}, NULL),
+               MIMUS_ERR_SCHEMA, "play.npz");
+    ck_assert_ptr_null(recording);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("recording");
     TCase *tests = tcase_create("recording");
@@ -624,6 +735,7 @@ int main(void) {
     tcase_add_test(tests, no_flipped_bit_of_an_open_file_goes_unnoticed);
     tcase_add_test(tests, every_truncation_keeps_whole_chunks);
     tcase_add_test(tests, a_loss_is_said_aloud);
+    tcase_add_test(tests, a_loss_names_any_path);
     tcase_add_test(tests, signed_nonsense_is_refused);
     tcase_add_test(tests, a_false_closing_record_is_refused);
     tcase_add_test(tests, nothing_may_follow_the_closing_record);
@@ -633,6 +745,9 @@ int main(void) {
     tcase_add_test(tests, a_sink_judges_no_sample);
     tcase_add_test(tests, a_memory_sink_holds_the_chunks_of_a_file);
     tcase_add_test(tests, a_sink_takes_several_files_of_one_schema);
+    tcase_add_test(tests, a_foreign_file_is_the_same_recording_as_its_import);
+    tcase_add_test(tests, foreign_files_and_recordings_keep_their_order);
+    tcase_add_test(tests, foreign_files_that_do_not_fit_are_named);
     suite_add_tcase(suite, tests);
     return test_run(suite);
 }
