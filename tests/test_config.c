@@ -271,6 +271,9 @@ START_TEST(the_learning_rate_follows_its_schedule) {
         assert_near(mimus__config_rate(config, step, 115, 10), (double)(step + 1) / 15);
     assert_near(mimus__config_rate(config, 15, 115, 10), 1);
     assert_near(mimus__config_rate(config, 65, 115, 10), 0.5);
+    test_ok(mimus_config_set(config, "warmup", "0.26")); /* 2.6 steps: 3 */
+    assert_near(mimus__config_rate(config, 0, 100, 10), 1.0 / 3);
+    assert_near(mimus__config_rate(config, 2, 100, 10), 1);
     /* warm-up longer than the training: never more than 1, never 0 */
     test_ok(mimus_config_set(config, "warmup", "100"));
     assert_near(mimus__config_rate(config, 0, 2, 1), 0.01);
