@@ -179,7 +179,7 @@ MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float
 /* What is reported while a long call works. Every member may be NULL; the calls come from the
  * thread that made the long call. */
 typedef struct mimus_progress {
-    const char *phase; /* "import", "load", "audit", "upload", "train", "held-out", "eval" */
+    const char *phase; /* "import", "load", "audit", "upload", "prepare", "train", "eval" */
     uint64_t done, total; /* samples, of the whole phase (train: of all epochs) */
     double seconds;       /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */

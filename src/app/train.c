@@ -248,10 +248,28 @@ out:
     return status;
 }
 
+/* What the best checkpoint knows of its epoch, which another process may have run; null before
+ * there is one. */
+static mimus_status best_json(json_t **out, const session *s) {
+    mimus_status status = MIMUS_OK;
+    mimus__model *best = NULL;
+    char *path = NULL;
+    *out = json_null();
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "best.safetensors"));
+    if (!mimus__file_exists(path))
+        goto out;
+    MIMUS_TRY(mimus__model_load(&best, path));
+    *out = json_incref(best->facts);
+out:
+    free(path);
+    mimus__model_free(best);
+    return status;
+}
+
 static mimus_status summary_json(json_t **out, const session *s) {
     mimus_status status = MIMUS_OK;
     const mimus__training_state *state = s->model->state;
-    json_t *object = json_object(), *device = NULL;
+    json_t *object = json_object(), *device = NULL, *best = NULL;
     const struct {
         const char *key;
         uint64_t value;
@@ -280,8 +298,11 @@ static mimus_status summary_json(json_t **out, const session *s) {
     MIMUS_TRY(mimus__json_set(object, "device", json_incref(device)));
     MIMUS_TRY(mimus__json_set(object, "gemm", mimus__gemm_report(mimus__trainer_gemm(s->trainer))));
     MIMUS_TRY(mimus__json_set(object, "last", json_deep_copy(s->model->facts)));
+    MIMUS_TRY(best_json(&best, s));
+    MIMUS_TRY(mimus__json_set(object, "best", json_incref(best)));
     *out = json_incref(object);
 out:
+    json_decref(best);
     json_decref(device);
     json_decref(object);
     return status;
@@ -324,6 +345,7 @@ static mimus_status train(session *s, char **summary) {
     MIMUS_TRY(mimus__store_new(&s->store, s->device, s->dataset.recording, &s->dataset.audit,
                                &s->dataset.split, config->stack, s->dataset.statistics.weight,
                                config->shard, s->watch));
+    (void)mimus__phase_begin(s->watch, "prepare", 0); /* kernels are built and products timed */
     MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store, schema, &config, &model,
                                  &s->dataset.statistics, 1));
     s->run.fresh = false; /* from here on there is something to keep */
@@ -417,6 +439,17 @@ out:
     return status;
 }
 
+/* config.json says how the run goes on from here. */
+static mimus_status keep_config(const session *s) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "config.json"));
+    MIMUS_TRY(mimus__json_write(path, s->model->config));
+out:
+    free(path);
+    return status;
+}
+
 static mimus_status resumed_model(session *s) {
     mimus_status status = MIMUS_OK;
     char *path = NULL, *metrics = NULL;
@@ -443,6 +476,8 @@ mimus_status mimus_resume(const char *run, const mimus_source *source, const mim
     MIMUS_TRY(resumed_config(&s, config));
     MIMUS_TRY(resumed_dataset(&s, source));
     MIMUS_TRY(mimus__device_open(&s.device, s.config->device, s.config->memory));
+    if (config != NULL)
+        MIMUS_TRY(keep_config(&s));
     MIMUS_TRY(train(&s, summary));
 out:
     session_clear(&s);

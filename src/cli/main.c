@@ -18,6 +18,8 @@ typedef struct cli_verb {
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
+    {"train", "train a policy on recordings, or go on with a run", cmd_train},
+    {"eval", "judge a trained policy on recordings", cmd_eval},
     {"version", "print the version", cmd_version},
     {"help", "explain a verb", cmd_help},
 };
@@ -58,6 +60,8 @@ static void overview(void) {
     puts("\n"
          "Examples\n"
          "  mimus devices\n"
+         "  mimus train play.rec -o run --hidden 128,128 --epochs 20\n"
+         "  mimus eval run other.rec --confusion\n"
          "\n"
          "Results go to standard output, progress and errors to standard error.\n"
          "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed; 130 and\n"

@@ -28,6 +28,7 @@ struct cli_progress {
     double drawn;                 /* when, in seconds of the monotonic clock */
     size_t table_columns;         /* the width that the table was made for; 0: not begun */
     char phase[32];               /* the present one; "" before the first */
+    double began;                 /* when it did, in the same seconds */
     mimus_progress first, latest; /* reports of it; the phases' names are not kept */
 };
 
@@ -138,9 +139,11 @@ static void make_bar(const cli_progress *progress, char line[LINE_BYTES], size_t
     make_pieces(progress, pieces);
     if (latest->total > 0)
         snprintf(lead, sizeof lead, "%s %3.0f%%", progress->phase, 100 * share);
-    else
+    else if (latest->done > 0)
         snprintf(lead, sizeof lead, "%s %s samples", progress->phase,
                  human_count((double)latest->done).text);
+    else
+        snprintf(lead, sizeof lead, "%s", progress->phase);
     for (int i = 0; i < PIECES && strlen(lead) + pieces_width(pieces) > room; i++)
         pieces[dispensable[i]][0] = '\0';
     size_t used = strlen(lead) + pieces_width(pieces);
@@ -179,16 +182,20 @@ static void erase(cli_progress *progress) {
 /* A plain line for a phase that is over; training has its epochs instead. */
 static void end_phase(cli_progress *progress) {
     const mimus_progress *latest = &progress->latest;
+    char *line;
     if (progress->terminal || progress->phase[0] == '\0' || latest->epochs > 0)
         return;
-    char *of = latest->done < latest->total
-                   ? cli_format(" of %s", human_count((double)latest->total).text)
-                   : cli_format("%s", "");
-    char *line =
-        cli_format("%s: %s%s samples in %s\n", progress->phase,
-                   human_count((double)latest->done).text, of, human_seconds(latest->seconds).text);
+    if (latest->done == 0)
+        line = cli_format("%s: %s\n", progress->phase, human_seconds(now() - progress->began).text);
+    else if (latest->done < latest->total)
+        line = cli_format(
+            "%s: %s of %s samples in %s\n", progress->phase, human_count((double)latest->done).text,
+            human_count((double)latest->total).text, human_seconds(latest->seconds).text);
+    else
+        line =
+            cli_format("%s: %s samples in %s\n", progress->phase,
+                       human_count((double)latest->done).text, human_seconds(latest->seconds).text);
     put(progress, line);
-    free(of);
     free(line);
 }
 
@@ -200,6 +207,7 @@ static void on_progress(void *user, const mimus_progress *report) {
         end_phase(progress);
         snprintf(progress->phase, sizeof progress->phase, "%s", report->phase);
         progress->first = *report;
+        progress->began = now();
     }
     progress->latest = *report;
     if (progress->terminal && (begins || now() - progress->drawn >= 0.1))

@@ -1,0 +1,161 @@
+/* mimus train - a recording becomes a run, or a run goes on. */
+#include "cli.h"
+#include "human.h"
+#include "input.h"
+#include "options.h"
+#include "progress.h"
+#include "settings.h"
+#include "table.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const option_page page = {
+    .verb = "train",
+    .usage = "RECORDING... -o RUN [SETTING...]\n"
+             "--resume RUN [RECORDING...] [--epochs N]\n",
+    .about = "Train a policy on recordings into the new folder RUN, which then holds the\n"
+             "settings, the metrics of every epoch, the best and the last checkpoint. A run\n"
+             "goes on with --resume as if it had never stopped, on the recordings that it\n"
+             "began with (name them where they have moved); of its settings the number of\n"
+             "epochs, the device and the memory may change.\n",
+    .notes = "SIGINT (Ctrl-C) and SIGTERM stop after the running epoch, with everything saved;\n"
+             "a second one stops at once, and the run goes on from its last whole epoch.\n"
+             "\n"
+             "Examples\n"
+             "  mimus train play.rec -o run\n"
+             "  mimus train *.rec -o run --batch 32768 --lr 1e-2 --schedule cosine\n"
+             "  mimus train play.npz -o run --heads 5,2 --hidden 256,256 --patience 3\n"
+             "  mimus train play.rec -o again --config run/config.json --seed 1\n"
+             "  mimus train --resume run --epochs 40\n",
+};
+
+/* What the command line asks for. */
+typedef struct train_request {
+    cli_input input;
+    cli_settings settings;
+    const char *run;
+    const char *resume;
+    bool raw, quiet;
+} train_request;
+
+/* ----------------------------------------------------------------- summary */
+
+static void show_heads(const json_t *epoch, bool held_out) {
+    size_t i;
+    const json_t *heads = json_object_get(epoch, "heads"), *head;
+    cli_table *rows = table_new("lrr");
+    table_cell(rows, "head");
+    table_cell(rows, "agreement");
+    table_cell(rows, "nll");
+    json_array_foreach(heads, i, head) {
+        table_cell(rows, "%s", cli_text(head, "name"));
+        table_cell(
+            rows, "%s",
+            human_share(cli_number(head, held_out ? "held_out_agreement" : "agreement")).text);
+        table_cell(rows, "%s",
+                   human_real(cli_number(head, held_out ? "held_out_nll" : "nll")).text);
+    }
+    table_print(rows, stdout, "  ");
+}
+
+static void show_summary(const json_t *summary) {
+    const char *run = cli_text(summary, "run");
+    bool held_out = cli_number(summary, "held_out_samples") > 0;
+    double epochs = cli_number(summary, "epochs"), here = cli_number(summary, "epochs_run");
+    printf("%s: %s after epoch %.0f; %.0f epochs in %s, %.0f reads from the device\n", run,
+           cli_text(summary, "ended"), epochs, here,
+           human_seconds(cli_number(summary, "seconds")).text, cli_number(summary, "reads"));
+    printf("best epoch: %.0f, %s loss %s\n", cli_number(summary, "best_epoch"),
+           held_out ? "held-out" : "training", human_real(cli_number(summary, "best_loss")).text);
+    if (json_is_object(json_object_get(summary, "best"))) /* not before the first epoch */
+        show_heads(json_object_get(summary, "best"), held_out);
+    printf("To judge it: mimus eval %s RECORDING...\n"
+           "To go on:    mimus train --resume %s --epochs %.0f\n",
+           run, run, 2 * epochs);
+}
+
+/* ----------------------------------------------------------------- running */
+
+static int finish(const train_request *request, mimus_status status, char *summary) {
+    int shown = CLI_DONE;
+    if (status != MIMUS_OK)
+        shown = cli_fail("train", status);
+    if (summary == NULL)
+        return shown;
+    int code = cli_show("train", summary, request->raw, show_summary);
+    return shown != CLI_DONE ? shown : code;
+}
+
+static int start(const train_request *request, const mimus_source *source) {
+    mimus_config *config = NULL;
+    char *summary = NULL;
+    mimus_status status = settings_make(&request->settings, NULL, &config);
+    if (status != MIMUS_OK)
+        return cli_fail("train", status);
+    cli_progress *progress = progress_begin("train", "after this epoch", request->quiet);
+    status = mimus_train(source, config, request->run, progress_watch(progress), &summary);
+    progress_end(progress);
+    mimus_config_free(config);
+    return finish(request, status, summary);
+}
+
+static int go_on(const train_request *request, const mimus_source *source) {
+    mimus_config *config = NULL;
+    char *summary = NULL, *own = cli_format("%s/config.json", request->resume);
+    mimus_status status = MIMUS_OK;
+    if (settings_given(&request->settings))
+        status = settings_make(&request->settings, own, &config);
+    free(own);
+    if (status != MIMUS_OK)
+        return cli_fail("train", status);
+    cli_progress *progress = progress_begin("train", "after this epoch", request->quiet);
+    status = mimus_resume(request->resume, source->count > 0 ? source : NULL, config,
+                          progress_watch(progress), &summary);
+    progress_end(progress);
+    mimus_config_free(config);
+    return finish(request, status, summary);
+}
+
+static int run(const train_request *request, char **operands, int count) {
+    mimus_source source;
+    if (!input_source(&request->input, "train", operands, count, &source))
+        return CLI_USAGE;
+    if (request->resume != NULL && request->run != NULL)
+        return cli_usage("train", "--resume goes on in its own folder: leave --output out");
+    if (request->resume != NULL)
+        return go_on(request, &source);
+    if (count == 0)
+        return cli_usage("train", "no recording is named");
+    if (request->run == NULL)
+        return cli_usage("train", "-o RUN is missing: the new folder to train into");
+    return start(request, &source);
+}
+
+int cmd_train(int argc, char **argv) {
+    train_request request = {.run = NULL};
+    const cli_option own[] = {
+        {.letter = 'o',
+         .name = "output",
+         .value = "RUN",
+         .help = "the new folder",
+         .text = &request.run},
+        {.name = "resume", .value = "RUN", .help = "go on with this run", .text = &request.resume},
+        {.name = "json", .help = "print the run's summary.json", .flag = &request.raw},
+        {.letter = 'q', .name = "quiet", .help = "show no progress", .flag = &request.quiet},
+    };
+    option_groups groups = {0};
+    int first, code;
+    options_add(&groups, "Options", own, sizeof own / sizeof *own, false);
+    settings_init(&request.settings, &groups);
+    input_init(&request.input, &groups, false);
+    if (options_parse(&page, &groups, argc, argv, &first, &code))
+        code = run(&request, argv + first, argc - first);
+    options_clear(&groups);
+    settings_clear(&request.settings);
+    input_clear(&request.input);
+    return code;
+}

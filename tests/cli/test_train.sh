@@ -1,0 +1,78 @@
+# Training, resuming and judging from the command line.
+. "$(dirname "$0")/lib.sh"
+make_rec=$build/tests/cli/make-rec
+"$make_rec" play.rec 3000 && "$make_rec" long.rec 40000 || exit 1
+small="--gemm tile --hidden 16 --epochs 3 --batch 500 --lr 0.01"
+
+# -------------------------------------------------------------------- usage
+refused 2 "no recording is named" train -o run
+refused 2 "-o RUN is missing" train play.rec
+refused 2 "leave --output out" train --resume run -o other
+refused 2 'batch: expected' train play.rec -o run --batch 0
+refused 2 'did you mean --epochs?' train play.rec -o run --epoch-s 3
+refused 2 'could be any of' train play.rec -o run --s 3
+refused 2 'did you mean drop?' train play.rec -o run --illegal dorp
+refused 2 'have no options' train play.rec -o run --set senses
+refused 2 'have no options' train play.rec -o run --senses obs
+refused 1 'no-such.rec' train no-such.rec -o run
+refused 1 'no-such.json' train play.rec -o run --config no-such.json
+refused 1 'no-such-run' train --resume no-such-run
+refused 3 'no-such-device' train play.rec -o run --device no-such-device
+refused 1 '/dev/null: ' train play.rec -o /dev/null/run $small -q
+[ ! -e run ] || fail "nothing was trained, and there is a folder"
+echo '{"epochs": 3, "bacth": 4}' >bad.json
+refused 2 'bacth' train play.rec -o run --config bad.json
+
+# ------------------------------------------------------------------ training
+run 0 train play.rec -o run $small
+says out "run: finished after epoch 3; 3 epochs in "
+says out ", 3 reads from the device"
+says out "mimus eval run "
+says out "move"
+[ "$(grep -c '^epoch [123]/3  loss ' err)" -eq 3 ] || fail "$ran: not a line an epoch"
+! grep -q "$(printf '\033')" out err || fail "$ran: escapes where there is no terminal"
+refused 1 "run" train play.rec -o run $small
+
+# Options count more than the file, the file more than the defaults; the same settings give the same run.
+echo '{"epochs": 9, "gemm": "tile", "hidden": [16], "batch": 500, "lr": 0.01}' >good.json
+run 0 train --epochs=3 --config good.json -o same --quiet --json -- play.rec
+silent err
+"$json" <out || fail "$ran: not a JSON object"
+[ "$("$json" epochs <out)" = 3 ] || fail "$ran: --epochs does not count more than --config"
+cmp -s run/best.safetensors same/best.safetensors || fail "$ran: other settings than those of run"
+cmp -s out same/summary.json || fail "$ran: --json is not the run's summary.json"
+
+# --------------------------------------------------------------------- resume
+run 0 train --resume same --epochs 5 --json
+[ "$("$json" epochs <out)" = 5 ] || fail "$ran: no 5 epochs"
+[ "$("$json" epochs_run <out)" = 2 ] || fail "$ran: not 2 more epochs"
+[ "$(wc -l <same/metrics.jsonl)" -eq 5 ] || fail "$ran: not 5 rows of metrics"
+run 0 train --resume same play.rec --memory 1G --epochs 6
+[ "$(grep -c '^epoch 6/6 ' err)" -eq 1 ] || fail "$ran: no sixth epoch"
+run 0 train --resume same --patience 9 --json
+[ "$("$json" epochs <out)" = 6 ] || fail "$ran: forgot that the run has 6 epochs"
+refused 2 'cannot change' train --resume same --batch 7
+run 1 train --resume same long.rec -q
+says err "same: was trained on recording"
+
+# ----------------------------------------------------------------------- eval
+refused 2 "no run or checkpoint is named" eval
+refused 2 "no recording is named" eval run
+refused 2 'did you mean held-out?' eval run play.rec --part heldout
+refused 1 'no-such-run' eval no-such-run play.rec
+refused 1 'no-such.rec' eval run no-such.rec
+refused 3 'no-such-device' eval run play.rec --device no-such-device -q
+run 0 eval run play.rec -q
+silent err
+says out "run, epoch "
+says out "3,000 samples in 60 episodes"
+says out "all at once"
+! grep -q "player's action from top" out || fail "$ran: a matrix that nobody asked for"
+run 0 eval run/last.safetensors play.rec --confusion
+says out "move: the player's action from top to bottom"
+says out "  right"
+run 0 eval run play.rec --json --part held-out
+"$json" <out || fail "$ran: not a JSON object"
+[ "$("$json" part <out)" = held-out ] || fail "$ran: another part"
+[ "$("$json" heads 0 name <out)" = move ] || fail "$ran: no heads"
+exit $bad
