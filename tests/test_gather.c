@@ -101,7 +101,7 @@ static void check_row(const bench *b, fetched f, uint32_t r, uint32_t i, uint64_
     const float *x = f.x + place * b->width;
     const uint32_t *labels = f.labels + place * layout->label_words;
     float *want = calloc((size_t)senses * b->stack, sizeof *want);
-    reference_stack(want, s->senses, senses, b->stack, s->first[at], at);
+    mimus__reference_stack(want, s->senses, senses, b->stack, s->first[at], at);
     if (memcmp(x, want, (size_t)senses * b->stack * sizeof *want) != 0)
         ck_abort_msg("senses of batch row %u are not those of sample %llu", i,
                      (unsigned long long)at);
@@ -171,7 +171,7 @@ static void check_shuffled(const sample_recipe *recipe, uint32_t stack, uint32_t
         for (uint32_t r = 0; r < runs; r++) {
             uint64_t seed = (uint64_t)r << 32 | (SEED + r);
             for (uint32_t i = 0; i < rows; i++) {
-                uint64_t row = reference_sampler_row(seed, 0, 3, n, first + i);
+                uint64_t row = mimus__reference_sampler_row(seed, 0, 3, n, first + i);
                 check_row(&b, f, r, i, row);
                 if (r == 0 && seen[row]++ != 0)
                     ck_abort_msg("row %llu comes twice", (unsigned long long)row);

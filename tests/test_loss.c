@@ -103,10 +103,11 @@ static void clear_case(loss_case *c) {
 /* The reference's answer for one run: gradient (rows, total) and a metrics row. */
 static void expect(const loss_case *c, uint32_t run, double smoothing, double *dlogits,
                    double *metrics) {
-    reference_network network;
+    mimus__reference_network network;
     const uint32_t hidden[1] = {0};
-    mimus__shape shape = reference_shape(1, 1, 0, hidden, MIMUS__RELU, c->schema.heads, c->actions);
-    reference_init(&network, &shape, c->schema.heads, c->actions);
+    mimus__shape shape =
+        mimus__reference_shape(1, 1, 0, hidden, MIMUS__RELU, c->schema.heads, c->actions);
+    test_ok(mimus__reference_init(&network, &shape, c->schema.heads, c->actions, c->rows));
     double *head_weights = calloc(c->schema.heads, sizeof(double));
     double *class_weights = calloc(c->total, sizeof(double));
     for (uint32_t h = 0; h < c->schema.heads; h++)
@@ -123,15 +124,15 @@ static void expect(const loss_case *c, uint32_t run, double smoothing, double *d
             logits[(size_t)i * c->total + a] = (double)c->logits[(base + i) * c->width + a];
     }
     float nothing = 0;
-    reference_batch batch = {
+    mimus__reference_batch batch = {
         .rows = c->rows,
         .senses = &nothing,
         .actions = c->plain + base * c->schema.heads,
         .masks = c->masks != NULL ? c->masks + base * c->layout.mask_words : NULL,
         .weights = c->weights + base,
     };
-    reference_result result;
-    reference_loss(&network, &batch, logits, &result, dlogits);
+    mimus__reference_result result;
+    mimus__reference_loss(&network, &batch, logits, &result, dlogits);
     metrics[0] = result.loss;
     for (uint32_t h = 0; h < c->schema.heads; h++) {
         metrics[1 + 3 * h] = result.nll[h];
@@ -141,7 +142,7 @@ static void expect(const loss_case *c, uint32_t run, double smoothing, double *d
     free(logits);
     free(head_weights);
     free(class_weights);
-    reference_clear(&network);
+    mimus__reference_clear(&network);
 }
 
 /* Run the kernel; `gradient` (runs, capacity, width), `metrics` (runs, columns) summed in double.

@@ -110,7 +110,8 @@ static float uniform(mimus__rng *rng) {
 
 /* The store's training rows `first` .. as the reference takes them; arrays are the caller's to
  * free. */
-static reference_batch batch_of(const rig *r, const sample *s, uint32_t first, uint32_t rows) {
+static mimus__reference_batch batch_of(const rig *r, const sample *s, uint32_t first,
+                                       uint32_t rows) {
     uint32_t senses = s->recipe.senses, heads = s->recipe.heads, stack = r->shape.stack;
     uint32_t words = mimus__schema_mask_words(&s->schema);
     float *stacked = calloc((size_t)rows * senses * stack, sizeof *stacked);
@@ -124,19 +125,19 @@ static reference_batch batch_of(const rig *r, const sample *s, uint32_t first, u
             if (row < first || at >= rows)
                 continue;
             uint64_t from = training->span[i].first + k;
-            reference_stack(stacked + (size_t)at * senses * stack, s->senses, senses, stack,
-                            s->first[from], from);
+            mimus__reference_stack(stacked + (size_t)at * senses * stack, s->senses, senses, stack,
+                                   s->first[from], from);
             memcpy(actions + (size_t)at * heads, s->actions + from * heads, heads * 2);
             if (words > 0)
                 memcpy(masks + (size_t)at * words, s->masks + from * words, words * 4);
             weights[at++] = s->weights[from];
         }
     ck_assert_uint_eq(at, rows);
-    return (reference_batch){
+    return (mimus__reference_batch){
         .rows = rows, .senses = stacked, .actions = actions, .masks = masks, .weights = weights};
 }
 
-static void free_batch(reference_batch batch) {
+static void free_batch(mimus__reference_batch batch) {
     free((void *)(uintptr_t)batch.senses);
     free((void *)(uintptr_t)batch.actions);
     free((void *)(uintptr_t)batch.masks);
@@ -185,27 +186,27 @@ static void check_gradient(const gradient_case *c, mimus__gemm_kind gemm) {
     }
     rig_gradient(&r, FIRST, c->rows, STEP);
 
-    reference_batch batch = batch_of(&r, &s, FIRST, c->rows);
+    mimus__reference_batch batch = batch_of(&r, &s, FIRST, c->rows);
     float *got = calloc(count, sizeof *got);
     double *want = calloc(count, sizeof *want);
     for (uint32_t run = 0; run < c->runs; run++) {
-        reference_network network;
-        reference_result result;
-        reference_init(&network, &r.shape, heads, s.recipe.actions);
-        reference_set_normalisation(&network, mean, scale);
-        reference_set_parameters(&network, parameters + run * count);
+        mimus__reference_network network;
+        mimus__reference_result result;
+        test_ok(mimus__reference_init(&network, &r.shape, heads, s.recipe.actions, c->rows));
+        mimus__reference_set_normalisation(&network, mean, scale);
+        mimus__reference_set_parameters(&network, parameters + run * count);
         network.seed = SEED + run;
         network.step = STEP;
         network.rules.dropout = c->dropout;
         network.rules.label_smoothing = (double)(float)c->smoothing;
         network.rules.head_weights = head_doubles;
         network.rules.class_weights = action_doubles;
-        reference_gradient(&network, &batch, &result, want);
+        mimus__reference_gradient(&network, &batch, &result, want);
         rig_read_gradient(&r, run, got);
-        double norm = reference_norm(&network, want);
+        double norm = mimus__reference_norm(&network, want);
         compare_check_floats("gradient", got, want, 1, count,
                              (compare_tolerance){1e-4, 1e-6 * norm});
-        reference_clear(&network);
+        mimus__reference_clear(&network);
     }
     free(got);
     free(want);
@@ -243,8 +244,8 @@ END_TEST
 
 /* Write the case's rows as a recording. */
 static void record_case(const golden_case *c, const char *path) {
-    const reference_network *n = &c->network;
-    mimus_head head[REFERENCE_MAX_HEADS] = {{0}};
+    const mimus__reference_network *n = &c->network;
+    mimus_head head[MIMUS__REFERENCE_MAX_HEADS] = {{0}};
     uint32_t total = 0, words;
     for (uint32_t h = 0; h < n->heads; h++) {
         head[h].actions = n->actions[h];
@@ -274,7 +275,7 @@ static void record_case(const golden_case *c, const char *path) {
 }
 
 static mimus_config *golden_config(const golden_case *c, mimus__gemm_kind gemm) {
-    const reference_network *n = &c->network;
+    const mimus__reference_network *n = &c->network;
     mimus_config *config;
     test_ok(mimus_config_new(&config));
     config->hidden_layers = n->shape.layers - 1;
@@ -292,7 +293,7 @@ static mimus_config *golden_config(const golden_case *c, mimus__gemm_kind gemm) 
 }
 
 static void check_golden(const golden_case *c, mimus__gemm_kind gemm) {
-    const reference_network *n = &c->network;
+    const mimus__reference_network *n = &c->network;
     mimus__dataset dataset;
     rig r;
     char path[512];
@@ -317,7 +318,7 @@ static void check_golden(const golden_case *c, mimus__gemm_kind gemm) {
     uint32_t total = 0;
     for (uint32_t h = 0; h < n->heads; h++)
         total += n->actions[h];
-    float head_weights[REFERENCE_MAX_HEADS], *action_weights = calloc(total, sizeof(float));
+    float head_weights[MIMUS__REFERENCE_MAX_HEADS], *action_weights = calloc(total, sizeof(float));
     for (uint32_t h = 0; h < n->heads; h++)
         head_weights[h] = c->head_weights != NULL ? (float)c->head_weights[h] : 1.0f;
     for (uint32_t a = 0; a < total; a++)
@@ -329,7 +330,7 @@ static void check_golden(const golden_case *c, mimus__gemm_kind gemm) {
         test_ok(mimus__optimizer_step(r.optimizer, r.loss,
                                       mimus__network_padded_rows(r.network, c->rows), t, 1.0f));
     }
-    float row[1 + 3 * REFERENCE_MAX_HEADS + MIMUS__TABLE_EXTRA];
+    float row[1 + 3 * MIMUS__REFERENCE_MAX_HEADS + MIMUS__TABLE_EXTRA];
     for (uint32_t t = 0; t < c->steps; t++) {
         rig_read_table(&r, 0, t, row);
         if (!(fabs((double)row[0] - c->losses[t]) <= 1e-5 * fabs(c->losses[t])))

@@ -26,7 +26,7 @@ static float noise(mimus__rng *rng, float size) {
 typedef struct pair {
     mimus__model *model;
     mimus_policy *policy;
-    reference_network reference;
+    mimus__reference_network reference;
 } pair;
 
 static pair new_pair(uint32_t senses, uint32_t stack, uint32_t layers, const uint32_t *hidden,
@@ -34,7 +34,7 @@ static pair new_pair(uint32_t senses, uint32_t stack, uint32_t layers, const uin
     pair p = {0};
     const mimus_schema schema = {.senses = senses, .heads = HEADS, .head = heads};
     mimus__shape shape =
-        reference_shape(senses, stack, layers, hidden, activation, HEADS, actions_of);
+        mimus__reference_shape(senses, stack, layers, hidden, activation, HEADS, actions_of);
     mimus__rng rng = {.seed = 11, .stream = senses};
     test_ok(mimus__model_new(&p.model, &schema, &shape, false));
     for (uint32_t s = 0; s < senses; s++) {
@@ -48,16 +48,16 @@ static pair new_pair(uint32_t senses, uint32_t stack, uint32_t layers, const uin
             bias[o] = noise(&rng, 1);
     }
     test_ok(mimus__policy_new(&p.policy, p.model));
-    reference_init(&p.reference, &shape, HEADS, actions_of);
-    reference_set_normalisation(&p.reference, p.model->mean, p.model->scale);
-    reference_set_parameters(&p.reference, p.model->parameters);
+    test_ok(mimus__reference_init(&p.reference, &shape, HEADS, actions_of, 1000));
+    mimus__reference_set_normalisation(&p.reference, p.model->mean, p.model->scale);
+    mimus__reference_set_parameters(&p.reference, p.model->parameters);
     return p;
 }
 
 static void drop(pair *p) {
     mimus_policy_free(p->policy);
     mimus__model_free(p->model);
-    reference_clear(&p->reference);
+    mimus__reference_clear(&p->reference);
 }
 
 static float *random_senses(size_t count, uint64_t seed) {
@@ -83,7 +83,8 @@ static void check_logits(uint32_t senses, uint32_t stack, uint32_t layers, const
     test_ok(mimus__alloc(&wanted, (size_t)rows * ACTIONS, sizeof *wanted));
     canary_fill(logits, used, total);
     test_ok(mimus__policy_logits(p.policy, rows, x, logits));
-    reference_forward(&p.reference, &(reference_batch){.rows = rows, .senses = x}, false, wanted);
+    mimus__reference_forward(&p.reference, &(mimus__reference_batch){.rows = rows, .senses = x},
+                             false, wanted);
     snprintf(what, sizeof what, "%u senses, stack %u, %u hidden layers, %s", senses, stack, layers,
              mimus__activation_name(activation));
     compare_check_floats(what, logits, wanted, rows, ACTIONS, (compare_tolerance){2e-6, 2e-6});
@@ -134,7 +135,7 @@ static void random_mask(mimus__rng *rng, uint8_t *legal) {
     legal[1] = legal[2] = legal[ACTIONS - 1] = 1;
 }
 
-/* Two episodes: what the agent saw must be what reference_stack makes of the recording. */
+/* Two episodes: what the agent saw must be what mimus__reference_stack makes of the recording. */
 static void check_episodes(uint32_t senses, uint32_t stack) {
     enum { ROWS = 12, SECOND = 5 };
     pair p = new_pair(senses, stack, 1, (const uint32_t[]){65}, MIMUS__TANH);
@@ -154,9 +155,9 @@ static void check_episodes(uint32_t senses, uint32_t stack) {
             mimus_agent_reset(agent);
             mimus_agent_reset(actor);
         }
-        reference_stack(stacked, recording, senses, stack, row < SECOND ? 0 : SECOND, row);
-        reference_forward(&p.reference, &(reference_batch){.rows = 1, .senses = stacked}, false,
-                          logits);
+        mimus__reference_stack(stacked, recording, senses, stack, row < SECOND ? 0 : SECOND, row);
+        mimus__reference_forward(
+            &p.reference, &(mimus__reference_batch){.rows = 1, .senses = stacked}, false, logits);
         wanted_probabilities(logits, legal, wanted);
         test_ok(mimus_agent_probabilities(agent, recording + row * senses, legal, got));
         compare_check_floats("probabilities", got, wanted, 1, ACTIONS,
@@ -187,7 +188,7 @@ END_TEST
 /* A policy with one sense whose logits are what the test says: weights 0, biases the logits. */
 static mimus_policy *constant_policy(const float *logits) {
     const mimus_schema schema = {.senses = 1, .heads = HEADS, .head = heads};
-    mimus__shape shape = reference_shape(1, 1, 0, NULL, MIMUS__RELU, HEADS, actions_of);
+    mimus__shape shape = mimus__reference_shape(1, 1, 0, NULL, MIMUS__RELU, HEADS, actions_of);
     mimus__model *model;
     mimus_policy *policy;
     test_ok(mimus__model_new(&model, &schema, &shape, false));
@@ -331,7 +332,7 @@ END_TEST
 START_TEST(a_sense_is_named) {
     const char *const names[] = {"health", "ammo"};
     const mimus_schema schema = {.senses = 2, .sense_names = names, .heads = HEADS, .head = heads};
-    mimus__shape shape = reference_shape(2, 1, 0, NULL, MIMUS__RELU, HEADS, actions_of);
+    mimus__shape shape = mimus__reference_shape(2, 1, 0, NULL, MIMUS__RELU, HEADS, actions_of);
     mimus__model *model;
     mimus_policy *policy;
     mimus_agent *agent;

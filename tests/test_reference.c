@@ -63,16 +63,16 @@ static void rows_init(rows *r, mimus__rng *rng, uint32_t width) {
     }
 }
 
-static reference_batch rows_batch(const rows *r) {
-    return (reference_batch){ROWS, r->senses, r->actions, r->masks, r->weights};
+static mimus__reference_batch rows_batch(const rows *r) {
+    return (mimus__reference_batch){ROWS, r->senses, r->actions, r->masks, r->weights};
 }
 
-static void network_init(reference_network *network, mimus__rng *rng, uint32_t stack,
+static void network_init(mimus__reference_network *network, mimus__rng *rng, uint32_t stack,
                          uint32_t layers, mimus__activation activation) {
     const uint32_t hidden[2] = {7, 6};
     mimus__shape shape =
-        reference_shape(4, stack, layers - 1, hidden, activation, HEADS, head_actions);
-    reference_init(network, &shape, HEADS, head_actions);
+        mimus__reference_shape(4, stack, layers - 1, hidden, activation, HEADS, head_actions);
+    test_ok(mimus__reference_init(network, &shape, HEADS, head_actions, ROWS));
     for (size_t i = 0; i < network->parameters; i++)
         network->parameter[i] = uniform(rng, 0.8);
     for (uint32_t s = 0; s < 4; s++) {
@@ -82,21 +82,21 @@ static void network_init(reference_network *network, mimus__rng *rng, uint32_t s
 }
 
 /* Every fifth parameter: 5 divides no width, so every row and column of the weights is met. */
-static void check_gradient(reference_network *network, const reference_batch *batch) {
+static void check_gradient(mimus__reference_network *network, const mimus__reference_batch *batch) {
     size_t n = 0;
     size_t *index = calloc(network->parameters, sizeof *index);
     double *all = calloc(network->parameters, sizeof *all);
     double *got = calloc(network->parameters, sizeof *got);
     double *want = calloc(network->parameters, sizeof *want);
     ck_assert(index != NULL && all != NULL && got != NULL && want != NULL);
-    reference_result result;
-    reference_gradient(network, batch, &result, all);
-    ck_assert_double_gt(reference_norm(network, all), 1e-3);
+    mimus__reference_result result;
+    mimus__reference_gradient(network, batch, &result, all);
+    ck_assert_double_gt(mimus__reference_norm(network, all), 1e-3);
     for (size_t i = 0; i < network->parameters; i += 5) {
         index[n] = i;
         got[n++] = all[i];
     }
-    reference_gradient_by_differences(network, batch, index, n, want);
+    mimus__reference_gradient_by_differences(network, batch, index, n, want);
     compare_check_doubles("gradient", got, want, 1, n, (compare_tolerance){1e-6, 1e-9});
     free(index);
     free(all);
@@ -109,13 +109,13 @@ static void check_gradient_rules(uint32_t stack, uint32_t layers, mimus__activat
     static const double head_weights[HEADS] = {1, 0.25, 2};
     static double class_weights[ACTIONS];
     mimus__rng rng = {.seed = 11, .stream = stack * 16 + layers};
-    reference_network network;
+    mimus__reference_network network;
     rows r;
     network_init(&network, &rng, stack, layers, activation);
     rows_init(&r, &rng, 4 * stack);
     for (size_t a = 0; a < ACTIONS; a++)
         class_weights[a] = 1 + uniform(&rng, 0.9);
-    reference_batch batch = rows_batch(&r);
+    mimus__reference_batch batch = rows_batch(&r);
     check_gradient(&network, &batch);
     network.rules.head_weights = head_weights;
     network.rules.class_weights = class_weights;
@@ -129,7 +129,7 @@ static void check_gradient_rules(uint32_t stack, uint32_t layers, mimus__activat
     batch.weights = NULL;
     check_gradient(&network, &batch);
     free(r.senses);
-    reference_clear(&network);
+    mimus__reference_clear(&network);
 }
 
 START_TEST(gradients_are_the_slopes_of_the_loss) {
@@ -144,21 +144,21 @@ END_TEST
 
 /* One head of three actions, no hidden layer: the logits are what the test says. */
 static void loss_of(const double *logits, uint16_t label, uint32_t mask, double smoothing,
-                    reference_result *result, double *dlogits) {
+                    mimus__reference_result *result, double *dlogits) {
     const uint32_t actions = 3;
     const float senses = 0;
-    mimus__shape shape = reference_shape(1, 1, 0, NULL, MIMUS__RELU, 1, &actions);
-    reference_network network;
-    reference_init(&network, &shape, 1, &actions);
+    mimus__shape shape = mimus__reference_shape(1, 1, 0, NULL, MIMUS__RELU, 1, &actions);
+    mimus__reference_network network;
+    test_ok(mimus__reference_init(&network, &shape, 1, &actions, 1));
     network.rules.label_smoothing = smoothing;
-    reference_batch batch = {1, &senses, &label, &mask, NULL};
-    reference_loss(&network, &batch, logits, result, dlogits);
-    reference_clear(&network);
+    mimus__reference_batch batch = {1, &senses, &label, &mask, NULL};
+    mimus__reference_loss(&network, &batch, logits, result, dlogits);
+    mimus__reference_clear(&network);
 }
 
 START_TEST(loss_is_what_the_formula_says) {
     const double logits[3] = {log(2), log(2), log(4)};
-    reference_result result;
+    mimus__reference_result result;
     double dlogits[3];
     loss_of(logits, 1, 7, 0, &result, dlogits); /* p = 1/4 1/4 1/2 */
     ck_assert_double_eq_tol(result.loss, log(4), 1e-15);
@@ -176,7 +176,7 @@ END_TEST
 
 START_TEST(hits_take_the_lowest_of_equals_among_the_legal) {
     const double tied[3] = {9, 1, 1}, huge[3] = {1e4, -1e4, 1e4};
-    reference_result result;
+    mimus__reference_result result;
     loss_of(tied, 1, 6, 0, &result, NULL);
     ck_assert_uint_eq(result.hits[0], 1);
     loss_of(tied, 2, 6, 0, &result, NULL);
@@ -192,7 +192,7 @@ START_TEST(head_without_label_or_legal_action_counts_for_nothing) {
     const uint16_t labels[2] = {MIMUS_NO_LABEL, 1};
     const uint32_t masks[2] = {7, 0};
     double dlogits[3] = {5, 5, 5};
-    reference_result result;
+    mimus__reference_result result;
     loss_of(logits, labels[_i], masks[_i], 0.1, &result, dlogits);
     ck_assert_double_eq(result.loss, 0);
     ck_assert_double_eq(result.nll[0], 0);
@@ -207,11 +207,11 @@ END_TEST
 START_TEST(stack_repeats_the_first_sample_of_the_episode) {
     const float senses[10] = {0, 1, 10, 11, 20, 21, 30, 31, 40, 41}; /* rows 2.. are an episode */
     float got[6];
-    reference_stack(got, senses, 2, 3, 2, 2);
+    mimus__reference_stack(got, senses, 2, 3, 2, 2);
     ck_assert_mem_eq(got, ((float[]){20, 21, 20, 21, 20, 21}), sizeof got);
-    reference_stack(got, senses, 2, 3, 2, 3);
+    mimus__reference_stack(got, senses, 2, 3, 2, 3);
     ck_assert_mem_eq(got, ((float[]){20, 21, 20, 21, 30, 31}), sizeof got);
-    reference_stack(got, senses, 2, 3, 2, 4);
+    mimus__reference_stack(got, senses, 2, 3, 2, 4);
     ck_assert_mem_eq(got, ((float[]){20, 21, 30, 31, 40, 41}), sizeof got);
 }
 END_TEST
@@ -220,43 +220,43 @@ START_TEST(dropout_drops_its_rate_and_only_in_training) {
     unsigned kept = 0;
     for (uint32_t row = 0; row < 100; row++)
         for (uint32_t column = 0; column < 100; column++)
-            kept += reference_dropout_keeps(7, 1, 2, 0, row, column, 0.3);
+            kept += mimus__reference_dropout_keeps(7, 1, 2, 0, row, column, 0.3);
     ck_assert_uint_gt(kept, 6800); /* 7000 +- 4 deviations of 46 */
     ck_assert_uint_lt(kept, 7200);
 
     mimus__rng rng = {.seed = 3};
-    reference_network network;
+    mimus__reference_network network;
     rows r;
     network_init(&network, &rng, 1, 2, MIMUS__TANH);
     rows_init(&r, &rng, 4);
-    reference_batch batch = rows_batch(&r);
+    mimus__reference_batch batch = rows_batch(&r);
     double plain[ROWS * ACTIONS], used[ROWS * ACTIONS], trained[ROWS * ACTIONS];
-    reference_forward(&network, &batch, true, plain);
+    mimus__reference_forward(&network, &batch, true, plain);
     network.rules.dropout = 0.5;
-    reference_forward(&network, &batch, false, used);
-    reference_forward(&network, &batch, true, trained);
+    mimus__reference_forward(&network, &batch, false, used);
+    mimus__reference_forward(&network, &batch, true, trained);
     compare_check_bytes("logits in use", used, plain, sizeof plain);
     ck_assert_mem_ne(trained, plain, sizeof plain);
     free(r.senses);
-    reference_clear(&network);
+    mimus__reference_clear(&network);
 }
 END_TEST
 
 /* ---------------------------------------------------------------- optimizer */
 
-static reference_network small_network(void) {
+static mimus__reference_network small_network(void) {
     const uint32_t actions = 2;
-    mimus__shape shape = reference_shape(1, 1, 0, NULL, MIMUS__RELU, 1, &actions);
-    reference_network network;
-    reference_init(&network, &shape, 1, &actions);
+    mimus__shape shape = mimus__reference_shape(1, 1, 0, NULL, MIMUS__RELU, 1, &actions);
+    mimus__reference_network network;
+    test_ok(mimus__reference_init(&network, &shape, 1, &actions, 1));
     return network;
 }
 
 START_TEST(update_that_is_not_finite_changes_nothing) {
-    reference_network network = small_network();
+    mimus__reference_network network = small_network();
     ck_assert_uint_eq(network.parameters, 4);
     double gradient[4] = {1, -2, 3, 4};
-    ck_assert(reference_update(&network, 1, gradient));
+    ck_assert(mimus__reference_update(&network, 1, gradient));
     ck_assert_uint_eq(network.updates, 1);
     /* The first step of Adam is lr whatever the gradient's size. */
     compare_check_doubles("parameters", network.parameter, (double[]){-1e-3, 1e-3, -1e-3, -1e-3}, 1,
@@ -265,48 +265,48 @@ START_TEST(update_that_is_not_finite_changes_nothing) {
     memcpy(before, network.parameter, sizeof(double[4]));
     memcpy(before + 4, network.moment1, sizeof(double[4]));
     memcpy(before + 8, network.moment2, sizeof(double[4]));
-    ck_assert(!reference_update(&network, NAN, gradient));
+    ck_assert(!mimus__reference_update(&network, NAN, gradient));
     gradient[2] = INFINITY;
-    ck_assert(!reference_update(&network, 1, gradient));
+    ck_assert(!mimus__reference_update(&network, 1, gradient));
     gradient[2] = NAN;
-    ck_assert(!reference_update(&network, 1, gradient));
+    ck_assert(!mimus__reference_update(&network, 1, gradient));
     ck_assert_uint_eq(network.updates, 1);
     ck_assert_mem_eq(before, network.parameter, sizeof(double[4]));
     ck_assert_mem_eq(before + 4, network.moment1, sizeof(double[4]));
     ck_assert_mem_eq(before + 8, network.moment2, sizeof(double[4]));
-    reference_clear(&network);
+    mimus__reference_clear(&network);
 }
 END_TEST
 
 START_TEST(clip_bounds_the_norm_and_leaves_small_gradients) {
     const double gradient[4] = {3, 0, 4, 0};
     for (int tight = 0; tight < 2; tight++) {
-        reference_network network = small_network();
+        mimus__reference_network network = small_network();
         network.rules.optimizer = MIMUS__SGD;
         network.rules.lr = 1;
         network.rules.clip = tight ? 1 : 6;
-        ck_assert_double_eq(reference_norm(&network, gradient), 5);
-        ck_assert(reference_update(&network, 1, gradient));
+        ck_assert_double_eq(mimus__reference_norm(&network, gradient), 5);
+        ck_assert(mimus__reference_update(&network, 1, gradient));
         double scale = tight ? 5 : 1;
         compare_check_doubles("step", network.parameter, (double[]){-3 / scale, 0, -4 / scale, 0},
                               1, 4, (compare_tolerance){1e-6, 0});
-        reference_clear(&network);
+        mimus__reference_clear(&network);
     }
 }
 END_TEST
 
 START_TEST(step_counts_also_when_it_is_skipped) {
-    reference_network network = small_network();
+    mimus__reference_network network = small_network();
     const float senses[2] = {1, NAN};
     const uint16_t action = 1;
-    reference_result result;
+    mimus__reference_result result;
     for (size_t i = 0; i < 2; i++) {
-        reference_batch batch = {1, &senses[i], &action, NULL, NULL};
-        ck_assert(reference_step(&network, &batch, &result) == (i == 0));
+        mimus__reference_batch batch = {1, &senses[i], &action, NULL, NULL};
+        ck_assert(mimus__reference_step(&network, &batch, &result) == (i == 0));
     }
     ck_assert_uint_eq(network.step, 2);
     ck_assert_uint_eq(network.updates, 1);
-    reference_clear(&network);
+    mimus__reference_clear(&network);
 }
 END_TEST
 
@@ -315,11 +315,11 @@ END_TEST
 static void check_case(golden_case *c) {
     const compare_tolerance close = {1e-9, 1e-12};
     uint32_t heads = c->network.heads;
-    reference_batch batch = golden_batch(c);
+    mimus__reference_batch batch = golden_batch(c);
     for (uint32_t step = 0; step < c->steps; step++) {
-        reference_result result;
-        double hits[REFERENCE_MAX_HEADS], labelled[REFERENCE_MAX_HEADS];
-        ck_assert(reference_step(&c->network, &batch, &result));
+        mimus__reference_result result;
+        double hits[MIMUS__REFERENCE_MAX_HEADS], labelled[MIMUS__REFERENCE_MAX_HEADS];
+        ck_assert(mimus__reference_step(&c->network, &batch, &result));
         for (uint32_t h = 0; h < heads; h++) {
             hits[h] = result.hits[h];
             labelled[h] = result.labelled[h];
@@ -347,10 +347,10 @@ START_TEST(golden_numbers_notice_a_wrong_rule) {
     golden_load(&g, GOLDEN);
     golden_case *c = &g.cases[0];
     c->network.rules.beta2 = 0.99;
-    reference_batch batch = golden_batch(c);
-    reference_result result;
+    mimus__reference_batch batch = golden_batch(c);
+    mimus__reference_result result;
     for (uint32_t step = 0; step < c->steps; step++)
-        reference_step(&c->network, &batch, &result);
+        mimus__reference_step(&c->network, &batch, &result);
     compare_report report = compare_doubles(c->network.parameter, c->final, c->network.parameters,
                                             (compare_tolerance){1e-9, 1e-12});
     ck_assert_uint_gt(report.count, c->network.parameters / 2);
@@ -367,7 +367,7 @@ START_TEST(order_is_what_plain_python_finds) {
         const golden_order *order = &g.orders[i];
         for (uint32_t p = 0; p < order->n; p++)
             ck_assert_uint_eq(
-                reference_sampler_row(order->seed, order->run, order->epoch, order->n, p),
+                mimus__reference_sampler_row(order->seed, order->run, order->epoch, order->n, p),
                 (uint64_t)order->rows[p]);
     }
     golden_clear(&g);
@@ -379,7 +379,7 @@ START_TEST(order_visits_every_row_once) {
     uint64_t n = sizes[_i];
     unsigned char seen[1000] = {0};
     for (uint64_t p = 0; p < n; p++) {
-        uint64_t row = reference_sampler_row(5, 0, 3, n, p);
+        uint64_t row = mimus__reference_sampler_row(5, 0, 3, n, p);
         ck_assert_uint_lt(row, n);
         ck_assert_uint_eq(seen[row]++, 0);
     }
@@ -389,11 +389,11 @@ END_TEST
 START_TEST(order_differs_by_seed_run_and_epoch) {
     unsigned same[5] = {0};
     for (uint64_t p = 0; p < 1000; p++) {
-        uint64_t row = reference_sampler_row(5, 1, 3, 1000, p);
-        same[0] += row == reference_sampler_row(6, 1, 3, 1000, p);
-        same[1] += row == reference_sampler_row(5 | UINT64_C(1) << 40, 1, 3, 1000, p);
-        same[2] += row == reference_sampler_row(5, 2, 3, 1000, p);
-        same[3] += row == reference_sampler_row(5, 1, 4, 1000, p);
+        uint64_t row = mimus__reference_sampler_row(5, 1, 3, 1000, p);
+        same[0] += row == mimus__reference_sampler_row(6, 1, 3, 1000, p);
+        same[1] += row == mimus__reference_sampler_row(5 | UINT64_C(1) << 40, 1, 3, 1000, p);
+        same[2] += row == mimus__reference_sampler_row(5, 2, 3, 1000, p);
+        same[3] += row == mimus__reference_sampler_row(5, 1, 4, 1000, p);
         same[4] += row == p;
     }
     for (size_t i = 0; i < 5; i++)

@@ -14,13 +14,14 @@ seen_by() {
     base) echo "" ;;
     data) echo "base" ;;
     model) echo "base data" ;;
+    reference) echo "base data model" ;;
     report) echo "base" ;;
     host_core) echo "base" ;;
     host_ops) echo "base data model host_core" ;;
     host_net) echo "base data model host_core host_ops" ;;
     host_train) echo "base data model host_core host_ops host_net" ;;
-    app) echo "base data model host_core host_ops host_net host_train report" ;;
-    api) echo "base data model host_core host_ops host_net host_train report app" ;;
+    app) echo "base data model reference report host_core host_ops host_net host_train" ;;
+    api) echo "base data model reference report host_core host_ops host_net host_train app" ;;
     cli) echo "" ;;
     *) echo "layers.sh: what may the layer $1 see?" >&2; exit 1 ;;
     esac

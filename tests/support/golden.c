@@ -94,15 +94,16 @@ static void load_network(golden_case *c, const json_t *json) {
     uint32_t heads = (uint32_t)json_array_size(member(json, "heads"));
     uint32_t *hidden = exact_uint32_t(json, "hidden", hidden_layers);
     uint32_t *actions = exact_uint32_t(json, "heads", heads);
-    mimus__shape shape = reference_shape((uint32_t)whole(json, "senses"),
-                                         (uint32_t)whole(json, "stack"), hidden_layers, hidden,
-                                         activation_of(text(json, "activation")), heads, actions);
-    reference_init(&c->network, &shape, heads, actions);
+    mimus__shape shape = mimus__reference_shape(
+        (uint32_t)whole(json, "senses"), (uint32_t)whole(json, "stack"), hidden_layers, hidden,
+        activation_of(text(json, "activation")), heads, actions);
+    test_ok(
+        mimus__reference_init(&c->network, &shape, heads, actions, (uint32_t)whole(json, "rows")));
     c->mean = exact_float(json, "mean", shape.senses);
     c->scale = exact_float(json, "scale", shape.senses);
     c->initial = exact_float(json, "initial", c->network.parameters);
-    reference_set_normalisation(&c->network, c->mean, c->scale);
-    reference_set_parameters(&c->network, c->initial);
+    mimus__reference_set_normalisation(&c->network, c->mean, c->scale);
+    mimus__reference_set_parameters(&c->network, c->initial);
     free(hidden);
     free(actions);
 }
@@ -113,7 +114,7 @@ static void load_rules(golden_case *c, const json_t *json) {
     c->class_weights = doubles(json, "class_weights", shape->width[shape->layers]);
     c->network.seed = whole(json, "seed");
     c->network.run = (uint32_t)whole(json, "run");
-    c->network.rules = (reference_rules){
+    c->network.rules = (mimus__reference_rules){
         .optimizer = optimizer_of(text(json, "optimizer")),
         .lr = number(json, "lr"),
         .beta1 = number(json, "beta1"),
@@ -140,8 +141,8 @@ static void load_rows(golden_case *c, const json_t *json) {
     c->stacked = calloc(n * shape->width[0], sizeof *c->stacked);
     ck_assert_ptr_nonnull(c->stacked);
     for (size_t row = 0; row < n; row++)
-        reference_stack(c->stacked + row * shape->width[0], c->senses, shape->senses, shape->stack,
-                        c->first[row], row);
+        mimus__reference_stack(c->stacked + row * shape->width[0], c->senses, shape->senses,
+                               shape->stack, c->first[row], row);
 }
 
 static void load_case(golden_case *c, const json_t *json) {
@@ -188,7 +189,7 @@ void golden_load(golden *out, const char *path) {
 
 static void clear_case(golden_case *c) {
     free(c->name);
-    reference_clear(&c->network);
+    mimus__reference_clear(&c->network);
     free(c->first);
     free(c->senses);
     free(c->stacked);
@@ -217,10 +218,10 @@ void golden_clear(golden *g) {
     *g = (golden){0};
 }
 
-reference_batch golden_batch(const golden_case *c) {
-    return (reference_batch){.rows = c->rows,
-                             .senses = c->stacked,
-                             .actions = c->actions,
-                             .masks = c->masks,
-                             .weights = c->weights};
+mimus__reference_batch golden_batch(const golden_case *c) {
+    return (mimus__reference_batch){.rows = c->rows,
+                                    .senses = c->stacked,
+                                    .actions = c->actions,
+                                    .masks = c->masks,
+                                    .weights = c->weights};
 }

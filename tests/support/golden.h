@@ -9,18 +9,18 @@
  * float32. */
 typedef struct golden_case {
     char *name;
-    reference_network network; /* as before the first step */
-    uint32_t rows;             /* N */
-    uint64_t *first;           /* (N) the first row of each row's episode */
-    float *senses;             /* (N, S) */
-    float *stacked;            /* (N, K * S) by reference_stack */
-    uint16_t *actions;         /* (N, H) */
-    uint32_t *masks;           /* (N, W), or NULL */
-    float *weights;            /* (N), or NULL */
-    double *head_weights;      /* (H), or NULL; network.rules points to it */
-    double *class_weights;     /* (A), or NULL; network.rules points to it */
-    float *mean, *scale;       /* (S) */
-    float *initial;            /* (P) */
+    mimus__reference_network network; /* as before the first step */
+    uint32_t rows;                    /* N */
+    uint64_t *first;                  /* (N) the first row of each row's episode */
+    float *senses;                    /* (N, S) */
+    float *stacked;                   /* (N, K * S) by mimus__reference_stack */
+    uint16_t *actions;                /* (N, H) */
+    uint32_t *masks;                  /* (N, W), or NULL */
+    float *weights;                   /* (N), or NULL */
+    double *head_weights;             /* (H), or NULL; network.rules points to it */
+    double *class_weights;            /* (A), or NULL; network.rules points to it */
+    float *mean, *scale;              /* (S) */
+    float *initial;                   /* (P) */
     uint32_t steps;
     double *losses;   /* (steps) */
     double *nll;      /* (steps, H) */
@@ -52,6 +52,6 @@ void golden_load(golden *out, const char *path);
 void golden_clear(golden *g);
 
 /* The case's rows, borrowed. */
-reference_batch golden_batch(const golden_case *c);
+mimus__reference_batch golden_batch(const golden_case *c);
 
 #endif
