@@ -94,7 +94,7 @@ static mimus_status cut_into_blocks(mimus__rows *rows, uint64_t blocks) {
     mimus_status status = MIMUS_OK;
     mimus__rows cut = {0};
     size_t capacity = 0;
-    uint64_t done = 0, block = 0;
+    uint64_t block = 0;
     const uint64_t size = rows->samples / blocks, larger = rows->samples % blocks;
     uint64_t room = size + (larger > 0);
     for (size_t i = 0; i < rows->spans; i++) {
@@ -107,7 +107,6 @@ static mimus_status cut_into_blocks(mimus__rows *rows, uint64_t blocks) {
             rest.first += piece.count;
             rest.count -= piece.count;
             rest.start = false;
-            done += piece.count;
             room -= piece.count;
             if (room == 0) {
                 block++;
