@@ -336,6 +336,18 @@ static void session_clear(session *s) {
     json_decref(s->last_row);
 }
 
+/* Below this many steps an epoch, a smaller batch learns more in the same time. */
+enum { FEW_STEPS = 40 };
+
+static void advise(const session *s) {
+    uint32_t steps = mimus__trainer_steps(s->trainer);
+    if (steps < FEW_STEPS && s->config->batch > 64)
+        mimus__watch_message(s->watch,
+                             "an epoch is only %u steps of %u samples; a recording this small is "
+                             "better learned in smaller batches (--batch)",
+                             steps, s->config->batch);
+}
+
 /* From an opened recording and a model to the end of training. */
 static mimus_status train(session *s, char **summary) {
     mimus_status status = MIMUS_OK;
@@ -348,6 +360,7 @@ static mimus_status train(session *s, char **summary) {
     (void)mimus__phase_begin(s->watch, "prepare", 0); /* kernels are built and products timed */
     MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store, schema, &config, &model,
                                  &s->dataset.statistics, 1));
+    advise(s);
     s->run.fresh = false; /* from here on there is something to keep */
     s->reads_before = mimus__device_reads(s->device);
     s->launches_before = mimus__device_launches(s->device);
