@@ -46,7 +46,7 @@ enum { PARTS = sizeof part_names / sizeof *part_names };
 
 static void agreement_cells(cli_table *rows, const json_t *part) {
     table_cell(rows, "%s", human_share(cli_number(part, "agreement")).text);
-    table_cell(rows, "\u00b1 %s", human_share(cli_number(part, "agreement_se")).text);
+    table_cell(rows, "+/- %s", human_share(cli_number(part, "agreement_se")).text);
 }
 
 static void head_row(cli_table *rows, const json_t *head) {
@@ -113,7 +113,7 @@ static void show_result(const json_t *result) {
            human_count(cli_number(result, "samples")).text,
            human_count(cli_number(result, "episodes")).text, cli_text(result, "part"));
     show_heads(result);
-    printf("\u00b1 is one standard error, over %s.\n", errors_are_over(result));
+    printf("+/- is one standard error, over %s.\n", errors_are_over(result));
     show_confusion(result);
 }
 

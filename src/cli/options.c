@@ -113,13 +113,15 @@ typedef struct cli_parser {
     struct option *longs;      /* (count + 2): with --help, and the end */
     char (*names)[NAME_BYTES];
     char *letters;
-    size_t count;
+    size_t count, letter_count;
 } cli_parser;
 
 static void dashed(char name[NAME_BYTES], const char *from) {
     snprintf(name, NAME_BYTES, "%s", from);
-    for (char *c = name; *c != '\0'; c++)
-        *c = *c == '_' ? '-' : *c;
+    for (char *c = name; *c != '\0'; c++) {
+        if (*c == '_')
+            *c = '-';
+    }
 }
 
 static bool has_name(const cli_parser *parser, const char *name) {
@@ -144,8 +146,9 @@ static void parser_add(cli_parser *parser, const cli_option *option) {
                         .has_arg = option->value != NULL ? required_argument : no_argument,
                         .val = FIRST_CODE + (int)i};
     if (option->letter != 0) {
-        char letter[] = {option->letter, option->value != NULL ? ':' : '\0', '\0'};
-        strcat(parser->letters, letter);
+        parser->letters[parser->letter_count++] = option->letter;
+        if (option->value != NULL)
+            parser->letters[parser->letter_count++] = ':';
     }
     parser->count++;
 }
@@ -158,7 +161,8 @@ static void parser_init(cli_parser *out, const option_groups *groups) {
                         .longs = cli_allocate(most + 2, sizeof(struct option)),
                         .names = cli_allocate(most, sizeof *out->names),
                         .letters = cli_allocate(2 * most + 4, 1)};
-    strcpy(out->letters, ":h"); /* ':' tells a missing value from an unknown option */
+    out->letters[out->letter_count++] = ':'; /* tells a missing value from an unknown option */
+    out->letters[out->letter_count++] = 'h';
     for (size_t g = 0; g < groups->count; g++) {
         for (size_t i = 0; i < groups->item[g].count; i++)
             parser_add(out, &groups->item[g].option[i]);

@@ -2,7 +2,7 @@
 . "$(dirname "$0")/lib.sh"
 make_rec=$build/tests/cli/make-rec
 "$make_rec" play.rec 3000 && "$make_rec" long.rec 40000 || exit 1
-small="--gemm tile --hidden 16 --epochs 3 --batch 500 --lr 0.01"
+small="--gemm tile --hidden 16 --epochs 3 --batch 50 --lr 0.01"
 
 # -------------------------------------------------------------------- usage
 refused 2 "no recording is named" train -o run
@@ -34,7 +34,7 @@ says out "move"
 refused 1 "run" train play.rec -o run $small
 
 # Options count more than the file, the file more than the defaults; the same settings give the same run.
-echo '{"epochs": 9, "gemm": "tile", "hidden": [16], "batch": 500, "lr": 0.01}' >good.json
+echo '{"epochs": 9, "gemm": "tile", "hidden": [16], "batch": 50, "lr": 0.01}' >good.json
 run 0 train --epochs=3 --config good.json -o same --quiet --json -- play.rec
 silent err
 "$json" <out || fail "$ran: not a JSON object"
