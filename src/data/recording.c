@@ -199,6 +199,15 @@ static bool is_rec(int descriptor, const char *format) {
     return got > 0 && mimus__record_is_file(head, (size_t)got);
 }
 
+bool mimus__recording_is_rec(const char *path, const char *format) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    bool rec = is_rec(descriptor, format);
+    close(descriptor);
+    return rec;
+}
+
 static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *sink,
                               const char *path, const mimus_source *source,
                               const mimus_watch *watch) {

@@ -32,6 +32,10 @@ mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *s
                                    const mimus_watch *watch);
 void mimus__recording_free(mimus__recording *recording);
 
+/* Whether a file is a .rec: because `format` says so or, when it is NULL, the file's first bytes
+ * do. false for what cannot be opened. */
+bool mimus__recording_is_rec(const char *path, const char *format);
+
 const mimus_schema *mimus__recording_schema(const mimus__recording *recording);
 uint64_t mimus__recording_samples(const mimus__recording *recording);
 uint64_t mimus__recording_episodes(const mimus__recording *recording);

@@ -58,14 +58,14 @@ out:
     return status;
 }
 
-static void init(mimus__chunk_sink *sink, mimus_status (*put)(mimus__chunk_sink *sink)) {
+void mimus__chunk_sink_init(mimus__chunk_sink *sink, mimus_status (*put)(mimus__chunk_sink *sink)) {
     *sink = (mimus__chunk_sink){
         .sink = {.begin = begin, .append = append, .end_episode = end_episode},
         .put = put,
     };
 }
 
-static void clear(mimus__chunk_sink *sink) {
+void mimus__chunk_sink_clear(mimus__chunk_sink *sink) {
     mimus__chunk_clear(&sink->chunk);
     mimus__schema_free(sink->schema);
     sink->schema = NULL;
@@ -86,7 +86,7 @@ out:
 
 void mimus__memory_sink_init(mimus__memory_sink *sink) {
     *sink = (mimus__memory_sink){0};
-    init(&sink->base, put_in_memory);
+    mimus__chunk_sink_init(&sink->base, put_in_memory);
 }
 
 mimus_status mimus__memory_sink_finish(mimus__memory_sink *sink) {
@@ -97,7 +97,7 @@ void mimus__memory_sink_clear(mimus__memory_sink *sink) {
     for (size_t i = 0; sink->chunk != NULL && i < sink->chunks; i++)
         free(sink->chunk[i]);
     free(sink->chunk);
-    clear(&sink->base);
+    mimus__chunk_sink_clear(&sink->base);
     *sink = (mimus__memory_sink){0};
 }
 
@@ -117,7 +117,7 @@ out:
 
 mimus_status mimus__file_sink_open(mimus__file_sink *sink, const char *path) {
     *sink = (mimus__file_sink){0};
-    init(&sink->base, put_in_file);
+    mimus__chunk_sink_init(&sink->base, put_in_file);
     return mimus__file_writer_open(&sink->file, path);
 }
 
@@ -135,7 +135,7 @@ out:
 
 void mimus__file_sink_clear(mimus__file_sink *sink) {
     mimus__file_writer_abort(&sink->file);
-    clear(&sink->base);
+    mimus__chunk_sink_clear(&sink->base);
     *sink = (mimus__file_sink){0};
 }
 

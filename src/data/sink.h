@@ -16,6 +16,11 @@ typedef struct mimus__chunk_sink {
     mimus_status (*put)(struct mimus__chunk_sink *sink); /* take the chunk, which is done */
 } mimus__chunk_sink;
 
+/* What a sink of one's own begins and ends with; `put` leaves the chunk empty (mimus__chunk_reset
+ * or _take). */
+void mimus__chunk_sink_init(mimus__chunk_sink *sink, mimus_status (*put)(mimus__chunk_sink *sink));
+void mimus__chunk_sink_clear(mimus__chunk_sink *sink);
+
 /* As mimus__sink_append, for a sample whose mask (W) is packed already, as in mimus__block. */
 mimus_status mimus__chunk_sink_append_packed(mimus__chunk_sink *sink, const float *senses,
                                              const uint16_t *actions, const uint32_t *mask,
