@@ -24,8 +24,8 @@ void mimus__schema_free(mimus_schema *schema);
 mimus_status mimus__schema_to_json(json_t **out, const mimus_schema *schema);
 mimus_status mimus__schema_from_json(mimus_schema **out, const json_t *json, const char *where);
 
-/* MIMUS_ERR_SCHEMA naming the first difference and both sides: senses, heads, actions, names where both
- * have them. Masks and weights must agree only when `strict`. */
+/* MIMUS_ERR_SCHEMA naming the first difference and both sides: senses, heads, actions, names where
+ * both have them. Masks and weights must agree only when `strict`. */
 mimus_status mimus__schema_match(const mimus_schema *a, const char *a_name, const mimus_schema *b,
                                  const char *b_name, bool strict);
 
