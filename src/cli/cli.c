@@ -9,13 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_line(const char *verb, const char *format, va_list arguments) {
-    char line[4096];
-    vsnprintf(line, sizeof line, format, arguments);
-    for (char *c = line; *c != '\0'; c++) {
+void cli_clean(char *text) {
+    for (char *c = text; *c != '\0'; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = '?';
     }
+}
+
+static void print_line(const char *verb, const char *format, va_list arguments) {
+    char line[4096];
+    vsnprintf(line, sizeof line, format, arguments);
+    cli_clean(line);
     if (verb == NULL)
         fprintf(stderr, "mimus: %s\n", line);
     else

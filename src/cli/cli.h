@@ -14,8 +14,10 @@ enum exit_code {
     CLI_DEVICE = 3,
 };
 
-/* "mimus VERB: the formatted message" as one line on stderr; control characters that a file
- * smuggled in become '?'. */
+/* Make the control characters that a file smuggled into a text '?'. */
+void cli_clean(char *text);
+
+/* "mimus VERB: the formatted message" as one clean line on stderr. */
 void cli_message(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Report the library's latest failure and give the exit code that stands for it. */

@@ -40,7 +40,7 @@ static const char *const part_names[] = {
     [MIMUS_PART_HELDOUT] = "held-out",
     [MIMUS_PART_TRAINING] = "training",
 };
-enum { PARTS = sizeof part_names / sizeof *part_names };
+enum { PARTS = sizeof part_names / sizeof *part_names, NAME_CELLS = 40 };
 
 /* ------------------------------------------------------------------ result */
 
@@ -87,9 +87,11 @@ static void show_confusion(const json_t *result) {
         const json_t *matrix = json_object_get(head, "confusion");
         if (matrix == NULL)
             continue;
+        char name[4 * NAME_CELLS + 8];
+        human_fit(name, sizeof name, cli_text(head, "name"), NAME_CELLS);
         printf("\n%s: the player's action from top to bottom, the policy's from left to right, "
                "in %% of the row\n",
-               cli_text(head, "name"));
+               name);
         confusion_print(matrix, json_object_get(head, "actions"), terminal_columns(STDOUT_FILENO));
     }
 }

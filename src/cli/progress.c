@@ -239,8 +239,11 @@ static void on_epoch(void *user, const char *text) {
 
 static void on_message(void *user, const char *text) {
     cli_progress *progress = user;
-    char *line = cli_format("mimus %s: %s\n", progress->verb, text);
-    put_lines(progress, line);
+    char *line = cli_format("mimus %s: %s", progress->verb, text);
+    cli_clean(line);
+    char *ended = cli_format("%s\n", line);
+    put_lines(progress, ended);
+    free(ended);
     free(line);
 }
 
