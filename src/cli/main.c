@@ -18,6 +18,8 @@ typedef struct cli_verb {
 
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices", cmd_devices},
+    {"import", "write recordings of other formats as one .rec file", cmd_import},
+    {"info", "describe a recording: senses, heads, actions, what is wrong with it", cmd_info},
     {"train", "train a policy on recordings, or go on with a run", cmd_train},
     {"eval", "judge a trained policy on recordings", cmd_eval},
     {"version", "print the version", cmd_version},
@@ -60,6 +62,8 @@ static void overview(void) {
     puts("\n"
          "Examples\n"
          "  mimus devices\n"
+         "  mimus import play.npz -o play.rec\n"
+         "  mimus info play.rec\n"
          "  mimus train play.rec -o run --hidden 128,128 --epochs 20\n"
          "  mimus eval run other.rec --confusion\n"
          "\n"

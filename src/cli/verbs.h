@@ -3,6 +3,8 @@
 #define MIMUS_CLI_VERBS_H
 
 int cmd_devices(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_info(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 

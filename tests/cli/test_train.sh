@@ -33,6 +33,14 @@ says out "move"
 ! grep -q "$(printf '\033')" out err || fail "$ran: escapes where there is no terminal"
 refused 1 "run" train play.rec -o run $small
 
+# Foreign files, with their reader's options.
+foreign="$here/../data/npz/imitation.npz --heads move:4"
+run 0 train $foreign -o foreign --gemm tile --hidden 16 --epochs 1 --held-out 0
+says out "training loss"
+run 0 eval foreign $foreign
+says out "7 samples in 3 episodes"
+run 1 eval foreign $here/../data/npz/imitation.npz --heads 3 -q
+
 # Options count more than the file, the file more than the defaults; the same settings give the same run.
 echo '{"epochs": 9, "gemm": "tile", "hidden": [16], "batch": 50, "lr": 0.01}' >good.json
 run 0 train --epochs=3 --config good.json -o same --quiet --json -- play.rec

@@ -1,0 +1,237 @@
+/* mimus info - what a recording holds. */
+#include "cli.h"
+#include "faults.h"
+#include "human.h"
+#include "input.h"
+#include "options.h"
+#include "progress.h"
+#include "table.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of long lists the beginning is shown; --json has them all. */
+enum { MOST_ACTIONS = 16, MOST_SENSES = 24, BAR_CELLS = 30, NAME_CELLS = 40 };
+
+static const option_page page = {
+    .verb = "info",
+    .usage = "FILE... [--json]\n",
+    .about = "Describe files that together are one recording: its senses, heads and actions,\n"
+             "how often each was taken, and the samples that nothing can be learned from.\n",
+    .notes = "Examples\n"
+             "  mimus info play.rec\n"
+             "  mimus info day1.npz day2.npz --heads move:5,shoot:2\n"
+             "  mimus info play.rec --json | jq .heads[0].shares\n",
+};
+
+/* ------------------------------------------------------------------- heads */
+
+typedef struct action {
+    size_t index;
+    double count;
+} action;
+
+static int more_frequent(const void *a, const void *b) {
+    const action *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count < right->count ? 1 : -1;
+    return left->index < right->index ? -1 : 1;
+}
+
+/* The actions of a head in their own order, or the most frequent first when they are too many to
+ * show; free with free(). */
+static action *order_actions(const json_t *counts) {
+    size_t count = json_array_size(counts);
+    action *actions = cli_allocate(count, sizeof *actions);
+    for (size_t i = 0; i < count; i++)
+        actions[i] = (action){i, json_number_value(json_array_get(counts, i))};
+    if (count > MOST_ACTIONS)
+        qsort(actions, count, sizeof *actions, more_frequent);
+    return actions;
+}
+
+/* Bars are relative to the most frequent action. */
+static void show_actions(const json_t *head, const json_t *names) {
+    const json_t *counts = json_object_get(head, "counts");
+    size_t count = json_array_size(counts), shown = count < MOST_ACTIONS ? count : MOST_ACTIONS;
+    double labels = cli_number(head, "labels"), most = 0;
+    action *actions = order_actions(counts);
+    cli_table *rows = table_new("lrrl");
+    for (size_t i = 0; i < shown; i++)
+        most = actions[i].count > most ? actions[i].count : most;
+    for (size_t i = 0; i < shown; i++) {
+        const char *name = json_string_value(json_array_get(names, actions[i].index));
+        char bar[4 * BAR_CELLS + 8];
+        human_bar(bar, sizeof bar, most > 0 ? actions[i].count / most : 0, BAR_CELLS);
+        if (name != NULL)
+            table_cell(rows, "%s", name);
+        else
+            table_cell(rows, "%zu", actions[i].index);
+        table_cell(rows, "%s", human_count(actions[i].count).text);
+        table_cell(rows, "%s", human_share(actions[i].count / labels).text);
+        table_cell(rows, "%s", bar);
+    }
+    table_print(rows, stdout, "    ");
+    if (shown < count)
+        printf("    (the most frequent %zu of %zu)\n", shown, count);
+    free(actions);
+}
+
+static void show_head(const json_t *head, const json_t *names, bool masks) {
+    char name[4 * NAME_CELLS + 8];
+    double absent = cli_number(head, "absent");
+    human_fit(name, sizeof name, cli_text(head, "name"), NAME_CELLS);
+    printf("  %s: %s actions", name, human_count(cli_number(head, "actions")).text);
+    if (masks)
+        printf(", %.1f of them legal on average", cli_number(head, "mean_legal"));
+    if (absent > 0)
+        printf("; %s samples without a label", human_count(absent).text);
+    putchar('\n');
+    show_actions(head, names);
+}
+
+static void show_heads(const json_t *info) {
+    const json_t *schema = json_object_get(info, "schema");
+    const json_t *named = json_object_get(schema, "heads"), *head;
+    bool masks = json_is_true(json_object_get(schema, "masks"));
+    size_t i;
+    printf("\nHeads\n");
+    json_array_foreach(json_object_get(info, "heads"), i, head)
+        show_head(head, json_object_get(json_array_get(named, i), "actions"), masks);
+}
+
+/* ------------------------------------------------------------------ senses */
+
+static void sense_row(cli_table *rows, size_t index, const json_t *sense) {
+    static const char *const numbers[] = {"mean", "std", "minimum", "maximum"};
+    const char *name = cli_text(sense, "name");
+    if (name != NULL)
+        table_cell(rows, "%s", name);
+    else
+        table_cell(rows, "%zu", index);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        table_cell(rows, "%.4g", cli_number(sense, numbers[i]));
+    table_cell(rows, "%s", json_is_true(json_object_get(sense, "constant")) ? "constant" : "");
+}
+
+/* The first senses, and of the rest those that never change: they say nothing. */
+static void show_senses(const json_t *info) {
+    const json_t *senses = json_object_get(info, "senses"), *sense;
+    size_t count = json_array_size(senses), shown = 0, i;
+    double constant = cli_number(info, "constant_senses");
+    printf("\nSenses\n");
+    cli_table *rows = table_new("lrrrrl");
+    const char *const titles[] = {"", "mean", "std", "minimum", "maximum", ""};
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(rows, "%s", titles[i]);
+    json_array_foreach(senses, i, sense) {
+        bool still = json_is_true(json_object_get(sense, "constant"));
+        if (i >= MOST_SENSES && (!still || shown >= 2 * MOST_SENSES))
+            continue;
+        sense_row(rows, i, sense);
+        shown++;
+    }
+    table_print(rows, stdout, "  ");
+    if (shown < count)
+        printf("  (%zu of %zu senses; --json has them all)\n", shown, count);
+    if (constant > 0)
+        printf("  %s of %zu never change: the network does not see them\n",
+               human_count(constant).text, count);
+}
+
+/* ------------------------------------------------------------------- whole */
+
+static void show_files(const json_t *info) {
+    const json_t *files = json_object_get(info, "files"), *file;
+    size_t i;
+    json_array_foreach(files, i, file) {
+        if (i >= MOST_SENSES) {
+            printf("(and %zu more files)\n", json_array_size(files) - i);
+            break;
+        }
+        char path[4 * 80 + 8];
+        human_fit(path, sizeof path, cli_text(file, "path"), 80);
+        printf("%s: %s\n", path, human_bytes(cli_number(file, "bytes")).text);
+    }
+}
+
+static void show_metadata(const json_t *info) {
+    size_t i;
+    const json_t *metadata;
+    json_array_foreach(json_object_get(info, "metadata"), i, metadata) {
+        char *text = json_object_size(metadata) > 0 ? json_dumps(metadata, JSON_COMPACT) : NULL;
+        char fit[4 * 68 + 8];
+        if (text == NULL)
+            continue;
+        human_fit(fit, sizeof fit, text, 68);
+        printf("metadata: %s\n", fit);
+        free(text);
+    }
+}
+
+static void show_length(const json_t *info) {
+    const json_t *episodes = json_object_get(info, "episodes");
+    double shortest = cli_number(episodes, "shortest"), longest = cli_number(episodes, "longest");
+    printf("%s samples in %s episodes of %s", human_count(cli_number(info, "samples")).text,
+           human_count(cli_number(episodes, "count")).text, human_count(shortest).text);
+    if (longest > shortest)
+        printf(" to %s, %.1f on average", human_count(longest).text, cli_number(episodes, "mean"));
+    printf("; recording %s\n", cli_text(info, "fingerprint"));
+}
+
+static void show_info(const json_t *info) {
+    const json_t *bytes = json_object_get(info, "bytes");
+    show_files(info);
+    show_length(info);
+    printf("%s on the device, %s a sample\n", human_bytes(cli_number(bytes, "device")).text,
+           human_bytes(cli_number(bytes, "device_sample")).text);
+    if (json_is_true(json_object_get(json_object_get(info, "schema"), "weights")))
+        printf("samples are weighted, %.4g on average\n", cli_number(info, "mean_weight"));
+    show_metadata(info);
+    show_heads(info);
+    show_senses(info);
+    printf("\nFaults\n");
+    if (faults_print(info, "  ") == 0)
+        printf("  none\n");
+}
+
+/* ----------------------------------------------------------------- running */
+
+typedef struct info_request {
+    cli_input input;
+    bool raw, quiet;
+} info_request;
+
+static int run(const info_request *request, char **operands, int count) {
+    mimus_source source;
+    char *text = NULL;
+    if (count == 0)
+        return cli_usage("info", "no file is named");
+    if (!input_source(&request->input, "info", operands, count, &source))
+        return CLI_USAGE;
+    cli_progress *progress = progress_begin("info", "", request->quiet);
+    mimus_status status = mimus_info(&source, progress_watch(progress), &text);
+    progress_end(progress);
+    if (status != MIMUS_OK)
+        return cli_fail("info", status);
+    return cli_show("info", text, request->raw, show_info);
+}
+
+int cmd_info(int argc, char **argv) {
+    info_request request = {.raw = false};
+    const cli_option own[] = {
+        {.name = "json", .help = "print the JSON document", .flag = &request.raw},
+        {.letter = 'q', .name = "quiet", .help = "show no progress", .flag = &request.quiet},
+    };
+    option_groups groups = {0};
+    int first, code;
+    options_add(&groups, "Options", own, sizeof own / sizeof *own, false);
+    input_init(&request.input, &groups, false);
+    if (options_parse(&page, &groups, argc, argv, &first, &code))
+        code = run(&request, argv + first, argc - first);
+    options_clear(&groups);
+    input_clear(&request.input);
+    return code;
+}

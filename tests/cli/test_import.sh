@@ -1,0 +1,71 @@
+# Importing and describing recordings, with the readers' options as the command's own.
+. "$(dirname "$0")/lib.sh"
+data=$here/../data/npz
+"$build/tests/cli/make-rec" play.rec 3000 || exit 1
+
+# -------------------------------------------------------------------- usage
+refused 2 "no file is named" import
+refused 2 "-o OUT.rec is missing" import play.rec
+refused 2 "no file is named" info
+refused 2 'no format "npy"' import "$data/odd.npz" -o out.rec --format npy
+refused 1 "no-such.npz" import no-such.npz -o out.rec
+refused 1 "no-such.npz" info no-such.npz
+echo "hello" >hello.txt
+refused 1 "hello.txt: looks like text" import hello.txt -o out.rec
+refused 2 "npz files have no option" import "$data/odd.npz" -o out.rec --set sences=obs
+refused 2 "given twice" import "$data/odd.npz" -o out.rec --senses obs --set senses=obs
+refused 1 "no/such/folder/out.rec" import play.rec -o no/such/folder/out.rec -q
+[ ! -e out.rec ] || fail "nothing was imported, and there is a file"
+
+# Every format explains its options in the help, and no option of the others hides one.
+run 0 help import
+cp out help
+"$mimus" help train | sed -n 's/^ *\(-., \)\?--\([a-z0-9-]*\).*/\2/p' | sort >settings
+sed -n '/^Options for/,/^Examples/s/^ *--\([a-z0-9-]*\).*/\1/p' help | sort -u >readers
+[ -s readers ] || fail "$ran: no options of the readers"
+[ -z "$(comm -12 settings readers)" ] || fail "settings and readers share: $(comm -12 settings readers)"
+
+# ------------------------------------------------------------------- import
+run 0 import "$data/odd.npz" -o odd.rec --heads move:5 --actions=column
+says out "5 samples in 1 episodes"
+run 0 info odd.rec --json
+[ "$("$json" schema heads 0 name <out)" = move ] || fail "$ran: --heads did not reach the reader"
+[ "$("$json" schema heads 0 actions <out)" = 5 ] || fail "$ran: --heads did not reach the reader"
+run 0 import --json --set heads=7 -o seven.rec -- "$data/odd.npz"
+"$json" <out || fail "$ran: not a JSON object"
+[ "$("$json" schema heads 0 actions <out)" = 7 ] || fail "$ran: --set did not reach the reader"
+[ "$("$json" samples <out)" = 5 ] || fail "$ran: not 5 samples"
+run 0 import odd.rec odd.rec -o twice.rec -q
+says out "10 samples in 2 episodes"
+silent err
+run 1 import odd.rec play.rec -o mixed.rec -q
+[ ! -e mixed.rec ] || fail "$ran: leaves a file behind"
+
+# Two of the five samples have a sense that is not finite.
+bad_senses="$data/types.npz --senses half --actions a_i1"
+run 1 import $bad_senses -o bad.rec -q
+says err "--illegal drop"
+[ ! -e bad.rec ] || fail "$ran: leaves a file behind"
+run 0 import $bad_senses -o good.rec --illegal drop
+says out "3 samples in 1 episodes; 2 were left out"
+says out "2 samples with a sense that is not finite (the first is row 2, sense 2)"
+run 0 info good.rec --json
+[ "$("$json" samples <out)" = 3 ] || fail "$ran: not 3 samples"
+
+# --------------------------------------------------------------------- info
+run 0 info play.rec --quiet
+silent err
+says out "3,000 samples in 60 episodes of 50"
+says out "  move: 5 actions, "
+says out "    right  "
+says out "samples without a label"
+says out "speed"
+says out "  none"
+run 0 info $bad_senses
+says out "with a sense that is not finite"
+run 0 info play.rec --json
+"$json" <out || fail "$ran: not a JSON object"
+[ "$("$json" samples <out)" = 3000 ] || fail "$ran: not 3000 samples"
+LC_ALL=C run 0 info play.rec
+! LC_ALL=C grep -q '[^ -~]' out || fail "$ran: more than ASCII in the C locale"
+exit $bad
