@@ -181,6 +181,13 @@ static void show_length(const json_t *info) {
     printf("; recording %s\n", cli_text(info, "fingerprint"));
 }
 
+/* No fault: such a head has nothing to choose, and trains nothing. */
+static void show_masked_out(const json_t *info) {
+    double pairs = cli_number(info, "without_legal");
+    if (pairs > 0)
+        printf("\n%s times no action of a head was legal\n", human_count(pairs).text);
+}
+
 static void show_info(const json_t *info) {
     const json_t *bytes = json_object_get(info, "bytes");
     show_files(info);
@@ -192,6 +199,7 @@ static void show_info(const json_t *info) {
     show_metadata(info);
     show_heads(info);
     show_senses(info);
+    show_masked_out(info);
     printf("\nFaults\n");
     if (faults_print(info, "  ") == 0)
         printf("  none\n");
