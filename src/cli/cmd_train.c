@@ -20,8 +20,8 @@ static const option_page page = {
     .about = "Train a policy on recordings into the new folder RUN, which then holds the\n"
              "settings, the metrics of every epoch, the best and the last checkpoint. A run\n"
              "goes on with --resume as if it had never stopped, on the recordings that it\n"
-             "began with (name them where they have moved); of its settings the number of\n"
-             "epochs, the device and the memory may change.\n",
+             "began with (name them where they have moved). What it learns stays as it was:\n"
+             "only epochs, patience, device, gemm, memory and shard may change.\n",
     .notes = "SIGINT (Ctrl-C) and SIGTERM stop after the running epoch, with everything saved;\n"
              "a second one stops at once, and the run goes on from its last whole epoch.\n"
              "\n"
