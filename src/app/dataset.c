@@ -2,15 +2,6 @@
 
 #include "watch.h"
 
-static void tell_losses(const mimus__recording *recording, const mimus_watch *watch) {
-    size_t index;
-    const json_t *loss;
-    json_array_foreach(mimus__recording_losses(recording), index, loss) {
-        mimus__watch_message(watch, "%s: %s", json_string_value(json_object_get(loss, "file")),
-                             json_string_value(json_object_get(loss, "reason")));
-    }
-}
-
 static void tell_audit(const mimus__audit *audit, const mimus_watch *watch) {
     if (audit->dropped > 0)
         mimus__watch_message(watch, "left out %llu samples that cannot be trained on",
@@ -25,7 +16,6 @@ mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source
     mimus_status status = MIMUS_OK;
     *out = (mimus__dataset){0};
     MIMUS_TRY(mimus__recording_open(&out->recording, source, watch));
-    tell_losses(out->recording, watch);
     MIMUS_TRY(mimus__audit_run(&out->audit, out->recording, source->illegal, watch));
     tell_audit(&out->audit, watch);
 out:

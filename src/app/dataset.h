@@ -13,7 +13,7 @@ typedef struct mimus__dataset {
     mimus__statistics statistics; /* of the training part */
 } mimus__dataset;
 
-/* Open and judge the files; blocks. What was lost or left out is told through `watch`. Split and
+/* Open and judge the files; blocks. What was left out is told through `watch`. Split and
  * statistics are empty until mimus__dataset_split. Clear it whatever the outcome. */
 mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source,
                                  const mimus_watch *watch);
