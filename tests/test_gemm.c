@@ -490,7 +490,7 @@ START_TEST(arguments_are_checked) {
     mimus__matrix late = y.matrix, crooked = x.matrix, apart = x.matrix;
     late.offset += GUARD + MIMUS__MATRIX_ALIGN;
     crooked.offset += 8;
-    apart.stride += 64;
+    apart.stride -= 64;
     test_fails(FORWARD(&p.layer, p.rows, x.matrix, late), MIMUS_ERR_ARGUMENT, "Y ends at float");
     test_fails(FORWARD(&p.layer, p.rows, crooked, y.matrix), MIMUS_ERR_ARGUMENT, "X at offset");
     test_fails(FORWARD(&p.layer, p.rows, apart, y.matrix), MIMUS_ERR_ARGUMENT, "stride");
