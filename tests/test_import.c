@@ -259,7 +259,7 @@ START_TEST(files_must_agree) {
     const char *out = path_of("both.rec");
     test_fails(import(paths, 2, MIMUS_ILLEGAL_ERROR, out, NULL), MIMUS_ERR_SCHEMA,
                "two.npz: actions of head 0: 3 in the files before, 2 in this file");
-    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "heads= states them"));
+    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "the option heads states them"));
     ck_assert(!mimus__file_exists(out));
     ck_assert_uint_eq(entries_of(test_folder()), 2);
     static const char *const options[] = {"heads=3", "masks=", "weights=", NULL};

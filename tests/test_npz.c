@@ -123,8 +123,9 @@ START_TEST(starts_dones_and_indices_split_episodes) {
         test_capture_free(&c);
     }
     must_fail(path, OPTIONS("starts=episode_starts", "dones=dones"), MIMUS_ERR_ARGUMENT,
-              "name one");
-    must_fail(path, OPTIONS("dones=dones,over"), MIMUS_ERR_ARGUMENT, "dones=over: no such array");
+              "give one");
+    must_fail(path, OPTIONS("dones=dones,over"), MIMUS_ERR_ARGUMENT,
+              "option dones: no array \"over\"");
     must_fail(path, OPTIONS("dones=dones,dones,dones,dones,dones,dones"), MIMUS_ERR_ARGUMENT,
               "more than 5 arrays");
     must_fail(path, OPTIONS("indices=actions"), MIMUS_ERR_DATA, "an episode begins at 0");
@@ -263,8 +264,9 @@ START_TEST(unreadable_arrays_are_refused_by_name) {
     must_fail(path, OPTIONS("weights=date"), MIMUS_ERR_UNSUPPORTED, "dates or times");
     must_fail(path, OPTIONS("weights=number"), MIMUS_ERR_DATA, "is a single number");
     must_fail(path, OPTIONS("senses=empty"), MIMUS_ERR_DATA, "shape (5, 0) makes rows of 0");
-    must_fail(path, OPTIONS("senses=nothing"), MIMUS_ERR_ARGUMENT,
-              "no such array; there is obs <f4 (5, 3), actions <i8 (5,), fortran");
+    must_fail(
+        path, OPTIONS("senses=nothing"), MIMUS_ERR_ARGUMENT,
+        "option senses: no array \"nothing\"; there is obs <f4 (5, 3), actions <i8 (5,), fortran");
     must_fail(path, OPTIONS("senses="), MIMUS_ERR_DATA, "which array holds the senses");
 }
 END_TEST
@@ -273,9 +275,9 @@ START_TEST(missing_arrays_are_asked_for) {
     const char *path = test_folder_path("named.npz");
     test_npz_close(create_plain(path, true, "pixels", "what"));
     must_fail(path, NULL, MIMUS_ERR_DATA,
-              "named.npz: which array holds the senses? Say senses=NAME; expected obs, "
+              "named.npz: which array holds the senses? The option senses names it; expected obs, "
               "observations, senses, states, found pixels <f4 (6, 2), what <i8 (6,)");
-    must_fail(path, OPTIONS("senses=pixels"), MIMUS_ERR_DATA, "Say actions=NAME");
+    must_fail(path, OPTIONS("senses=pixels"), MIMUS_ERR_DATA, "The option actions names it");
     test_capture c = must_read(path, OPTIONS("senses=pixels", "actions=what"));
     check_plain(&c);
     test_capture_free(&c);
@@ -396,7 +398,7 @@ START_TEST(the_sizes_found_are_told_and_blamed) {
     test_npz_add(npz, "actions", "<i8", "(6,)", labels, sizeof labels);
     test_npz_close(npz);
     test_capture c = must_read(path, NULL);
-    test_fails(read_with(&c, other, NULL, NULL), MIMUS_ERR_SCHEMA, "heads= states them");
+    test_fails(read_with(&c, other, NULL, NULL), MIMUS_ERR_SCHEMA, "the option heads states them");
     test_ok(read_with(&c, other, OPTIONS("heads=3"), NULL));
     test_capture_free(&c);
 }
@@ -436,7 +438,7 @@ START_TEST(reading_is_watched) {
     test_capture c = test_capture_new();
     test_ok(read_with(&c, path, NULL, &watch));
     ck_assert(w.reports >= 2 && w.done == ROWS && w.total == ROWS);
-    ck_assert_ptr_nonnull(strstr(w.messages, "heads=3\n"));
+    ck_assert_ptr_nonnull(strstr(w.messages, "by the largest labels: 3;"));
     ck_assert_ptr_nonnull(strstr(w.messages, "all samples are one\n"));
     w.stop = true;
     test_fails(read_with(&c, path, NULL, &watch), MIMUS_ERR_STOPPED, "stopped on request");

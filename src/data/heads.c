@@ -98,7 +98,7 @@ mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32
     if (mask_width > 0 && total_actions(heads, count) != mask_width) {
         status = mimus__fail(MIMUS_ERR_ARGUMENT,
                              "the masks are %llu wide, while the largest labels of the %u heads "
-                             "make %llu actions (%s); state the sizes with heads=",
+                             "make %llu actions (%s); the option heads states them",
                              (unsigned long long)mask_width, count,
                              (unsigned long long)total_actions(heads, count),
                              sizes_text(heads, count, sizes, sizeof sizes));
@@ -115,13 +115,15 @@ mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t 
                               uint64_t mask_width) {
     uint64_t total = total_actions(heads, count);
     if (count != columns)
-        return mimus__fail(MIMUS_ERR_ARGUMENT,
-                           "heads= names %u heads, and the samples have %llu actions each", count,
-                           (unsigned long long)columns);
+        return mimus__fail(
+            MIMUS_ERR_ARGUMENT,
+            "the option heads names %u heads, and the samples have %llu actions each", count,
+            (unsigned long long)columns);
     if (mask_width > 0 && total != mask_width)
-        return mimus__fail(MIMUS_ERR_ARGUMENT,
-                           "heads= makes %llu actions in all, and the masks are %llu wide",
-                           (unsigned long long)total, (unsigned long long)mask_width);
+        return mimus__fail(
+            MIMUS_ERR_ARGUMENT,
+            "the option heads makes %llu actions in all, and the masks are %llu wide",
+            (unsigned long long)total, (unsigned long long)mask_width);
     return MIMUS_OK;
 }
 

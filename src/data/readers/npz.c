@@ -111,8 +111,8 @@ static mimus_status open_named(const reading *r, role_id role, const char *array
     char contents[600];
     if (mimus__archive_has(&r->archive, array))
         return mimus__column_open(out, &r->archive, array, roles[role].kind, roles[role].limit);
-    return mimus__fail(MIMUS_ERR_ARGUMENT, "%s: %s=%s: no such array; there is %s", r->archive.path,
-                       roles[role].key, array,
+    return mimus__fail(MIMUS_ERR_ARGUMENT, "%s: option %s: no array \"%s\"; there is %s",
+                       r->archive.path, roles[role].key, array,
                        mimus__archive_contents(&r->archive, contents, sizeof contents));
 }
 
@@ -139,7 +139,7 @@ static mimus_status require_role(reading *r, role_id role) {
         length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s%s",
                                    length > 0 ? ", " : "", *array);
     status = mimus__fail(MIMUS_ERR_DATA,
-                         "%s: which array holds the %s? Say %s=NAME; expected %s, "
+                         "%s: which array holds the %s? The option %s names it; expected %s, "
                          "found %s",
                          r->archive.path, roles[role].key, roles[role].key, wanted,
                          mimus__archive_contents(&r->archive, contents, sizeof contents));
@@ -186,26 +186,21 @@ static void tell_sizes(const reading *r) {
     for (uint32_t h = 0; h < r->head_count && length < sizeof sizes; h++)
         length += (size_t)snprintf(sizes + length, sizeof sizes - length, h > 0 ? ",%u" : "%u",
                                    r->heads[h].actions);
-    mimus__watch_message(r->watch, "%s: actions of each head, from the data: heads=%s",
-                         r->archive.path, sizes);
+    mimus__watch_message(
+        r->watch,
+        "%s: actions of each head, by the largest labels: %s; the option heads states them",
+        r->archive.path, sizes);
 }
 
-static mimus_status find_heads(reading *r) {
+static mimus_status infer_heads(reading *r) {
     mimus_status status = MIMUS_OK;
     const mimus__column *actions = &r->column[ACTIONS];
-    const char *stated = mimus__reader_option_value(r->options, "heads");
-    uint64_t mask_width = r->column[MASKS].width; /* 0 when there are none */
     int64_t *largest = NULL;
-    if (stated != NULL) {
-        MIMUS_TRY(mimus__heads_parse(&r->heads, &r->head_count, stated));
-        MIMUS_TRY(mimus__heads_fit(r->heads, r->head_count, actions->width, mask_width));
-        goto out;
-    }
     MIMUS_TRY(mimus__alloc(&largest, actions->width, sizeof *largest));
     MIMUS_TRY(find_largest(r, largest));
     r->head_count = (uint32_t)actions->width;
     r->inferred = true;
-    status = mimus__heads_infer(&r->heads, largest, r->head_count, mask_width);
+    status = mimus__heads_infer(&r->heads, largest, r->head_count, r->column[MASKS].width);
     if (status != MIMUS_OK)
         mimus__fail_prefix(status, "%s", actions->where);
     else
@@ -213,6 +208,17 @@ static mimus_status find_heads(reading *r) {
 out:
     free(largest);
     return status;
+}
+
+static mimus_status find_heads(reading *r) {
+    const char *stated = mimus__reader_option_value(r->options, "heads");
+    if (stated == NULL)
+        return infer_heads(r);
+    mimus_status status = mimus__heads_parse(&r->heads, &r->head_count, stated);
+    if (status == MIMUS_OK)
+        status = mimus__heads_fit(r->heads, r->head_count, r->column[ACTIONS].width,
+                                  r->column[MASKS].width); /* 0 when there are none */
+    return status == MIMUS_OK ? status : mimus__fail_prefix(status, "%s", r->archive.path);
 }
 
 /* ---------------------------------------------------------------- episodes */
@@ -232,8 +238,8 @@ static mimus_status open_dones(reading *r) {
         if (comma != NULL)
             *comma++ = '\0';
         if (r->done_count == DEFAULTS)
-            MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "dones=%s: more than %d arrays",
-                                  option(r, DONES), DEFAULTS));
+            MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "%s: option dones: more than %d arrays",
+                                  r->archive.path, DEFAULTS));
         MIMUS_TRY(open_done(r, name));
         name = comma;
     }
@@ -264,9 +270,10 @@ static mimus_status open_episodes(reading *r) {
     for (int k = 0; k < KINDS; k++)
         given += is_given(r, kinds[k]);
     if (given > 1)
-        MIMUS_TRY(
-            mimus__fail(MIMUS_ERR_ARGUMENT,
-                        "starts=, indices= and dones= all say where episodes begin; name one"));
+        MIMUS_TRY(mimus__fail(
+            MIMUS_ERR_ARGUMENT,
+            "%s: the options starts, indices and dones all say where episodes begin; give one",
+            r->archive.path));
     for (int k = 0; k < KINDS && !found; k++) {
         if (is_switched_off(r, kinds[k]) || (given > 0 && !is_given(r, kinds[k])))
             continue;
@@ -392,7 +399,8 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
     };
     mimus_status status = mimus__sink_begin(sink, &schema);
     if (status == MIMUS_ERR_SCHEMA && r->inferred)
-        mimus__fail(status, "%s (this file's head sizes come from its data; heads= states them)",
+        mimus__fail(status,
+                    "%s (this file's head sizes come from its data; the option heads states them)",
                     mimus_last_error());
     return status;
 }
