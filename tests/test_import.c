@@ -262,6 +262,13 @@ START_TEST(files_must_agree) {
     ck_assert_ptr_nonnull(strstr(mimus_last_error(), "the option heads states them"));
     ck_assert(!mimus__file_exists(out));
     ck_assert_uint_eq(entries_of(test_folder()), 2);
+    static const mimus_head head = {.actions = 2};
+    const mimus_schema other = {.senses = 1, .heads = 1, .head = &head};
+    paths[1] = path_of("other.rec");
+    test_rows_write(paths[1], &other, NULL, 0);
+    test_fails(import(paths, 2, MIMUS_ILLEGAL_ERROR, out, NULL), MIMUS_ERR_SCHEMA,
+               "other.rec: senses");
+    paths[1] = two;
     static const char *const options[] = {"heads=3", "masks=", "weights=", NULL};
     mimus_source source = {.paths = paths, .count = 2, .options = options};
     test_ok(mimus_import(&source, out, NULL, NULL)); /* what the message proposed */

@@ -5,6 +5,7 @@
 
 #include "file.h"
 #include "heads.h"
+#include "sink.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -387,6 +388,26 @@ START_TEST(declared_sizes_are_not_allocated) {
 }
 END_TEST
 
+START_TEST(schemas_have_limits) {
+    enum { WIDE = 17 };
+    const char *path = test_folder_path("limits.npz");
+    const float sense = 0;
+    uint16_t actions[WIDE];
+    for (int h = 0; h < WIDE; h++)
+        actions[h] = 65533;
+    test_npz *npz = test_npz_create(path, true);
+    test_npz_add(npz, "obs", "<f4", "(1, 1)", &sense, sizeof sense);
+    test_npz_add(npz, "actions", "<u2", "(1, 17)", actions, sizeof actions);
+    test_npz_close(npz);
+    mimus__memory_sink sink;
+    mimus__memory_sink_init(&sink);
+    const mimus_source source = {.paths = NULL};
+    test_fails(mimus__sink_read(&sink.base.sink, path, &source, NULL), MIMUS_ERR_SCHEMA,
+               "limits.npz: ");
+    mimus__memory_sink_clear(&sink);
+}
+END_TEST
+
 START_TEST(the_sizes_found_are_told_and_blamed) {
     const char *path = test_folder_path("first.npz");
     const char *other = test_folder_path("other.npz");
@@ -543,6 +564,7 @@ int main(void) {
     tcase_add_test(tests, stated_heads_leave_large_labels_to_the_audit);
     tcase_add_test(tests, broken_archives_end_in_one_line);
     tcase_add_test(tests, declared_sizes_are_not_allocated);
+    tcase_add_test(tests, schemas_have_limits);
     tcase_add_test(tests, the_sizes_found_are_told_and_blamed);
     tcase_add_test(tests, reading_is_watched);
     tcase_add_test(tests, readers_are_found);

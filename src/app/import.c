@@ -110,7 +110,11 @@ static mimus_status read_rec(importer *imp, const mimus_source *one, const mimus
     mimus_status status = MIMUS_OK;
     mimus__recording *recording = NULL;
     MIMUS_TRY(mimus__recording_open(&recording, one, watch));
-    MIMUS_TRY(mimus__sink_begin(&imp->base.sink, mimus__recording_schema(recording)));
+    status = mimus__sink_begin(&imp->base.sink, mimus__recording_schema(recording));
+    if (status != MIMUS_OK) {
+        mimus__fail_prefix(status, "%s", one->paths[0]);
+        goto out;
+    }
     mimus__phase phase = mimus__phase_begin(watch, "import", mimus__recording_samples(recording));
     for (size_t b = 0; b < mimus__recording_blocks(recording); b++) {
         mimus__block block;
@@ -144,12 +148,8 @@ static mimus_status read_file(importer *imp, const mimus_source *source, size_t 
     mimus_source one = *source;
     one.paths = &source->paths[index];
     one.count = 1;
-    mimus_status status = mimus__recording_is_rec(one.paths[0], one.format)
-                              ? read_rec(imp, &one, watch)
-                              : read_foreign(imp, &one, watch);
-    if (status == MIMUS_ERR_SCHEMA) /* of two files; the others' messages name theirs */
-        mimus__fail_prefix(status, "%s", one.paths[0]);
-    return status;
+    return mimus__recording_is_rec(one.paths[0], one.format) ? read_rec(imp, &one, watch)
+                                                             : read_foreign(imp, &one, watch);
 }
 
 /* ---------------------------------------------------------------- progress */

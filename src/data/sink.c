@@ -147,7 +147,9 @@ mimus_status mimus__sink_read(mimus__sink *sink, const char *path, const mimus_s
     const mimus__reader *reader = NULL;
     MIMUS_TRY(mimus__reader_find(&reader, source->format, path));
     MIMUS_TRY(mimus__reader_check(reader, source->options));
-    MIMUS_TRY(reader->read(path, source->options, sink, watch));
+    status = reader->read(path, source->options, sink, watch);
+    if (status == MIMUS_ERR_SCHEMA) /* the sink's word, which does not know the file */
+        mimus__fail_prefix(status, "%s", path);
 out:
     return status;
 }
