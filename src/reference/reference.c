@@ -157,7 +157,7 @@ static double activate(mimus__activation activation, double z) {
     case MIMUS__GELU:
         return 0.5 * z * (1 + erf(z / sqrt(2)));
     }
-    assert(!"an activation there is");
+    assert(false); /* there is no other activation */
     return NAN;
 }
 
@@ -172,7 +172,7 @@ static double activate_slope(mimus__activation activation, double z) {
     case MIMUS__GELU:
         return 0.5 * (1 + erf(z / sqrt(2))) + z * exp(-0.5 * z * z) / sqrt(2 * acos(-1));
     }
-    assert(!"an activation there is");
+    assert(false); /* there is no other activation */
     return NAN;
 }
 
