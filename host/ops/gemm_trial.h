@@ -8,7 +8,7 @@
  * are small integers, so that sums are exact in any order and a difference is an error. Then time
  * the step. MIMUS_ERR_DEVICE names product, layer and element when one is wrong.
  *
- * At most 4 runs and as many rows as keep it within a few seconds on a CPU take part. Blocks. */
+ * At most 3 runs and as many rows as keep it within a few seconds on a CPU take part. Blocks. */
 mimus_status mimus__gemm_try(mimus__gemm_backend *backend, const mimus__gemm_problem *problem,
                              double *seconds);
 
