@@ -62,11 +62,13 @@ SINGLE __kernel void gemm_forward(uint rows, uint in, uint out, __global const f
                   weight + weight_at.x + run * weight_at.y + column * in);
     if (keep_pre)
         tile_store(c, pre + pre_at.x + run * pre_at.y + at, out, valid);
+    if (activation == ACTIVATION_RELU)
+        tile_relu(c);
     y += y_at.x + run * y_at.y + at;
     tile_store(c, y, out, valid);
-    /* not on the accumulators: tanh and erf, unrolled over a tile, are a lot of code */
-    if (activation == ACTIVATION_IDENTITY)
+    if (activation == ACTIVATION_IDENTITY || activation == ACTIVATION_RELU)
         return;
+    /* not on the accumulators: tanh and erf, unrolled over a tile, are a lot of code */
     for (uint i = 0; i < valid; i++, y += out) {
         TILE_EACH(j, TILE_VECTORS)
         TILE_STORE(tile_activate(activation, TILE_LOAD(j, y)), j, y);
@@ -88,10 +90,12 @@ SINGLE __kernel void gemm_input_gradient(uint rows, uint in, uint out,
     tile_multiply(c, out, g + g_at.x + run * g_at.y + (size_t)row * out, out, valid,
                   weight + weight_at.x + run * weight_at.y + column * out);
     d += d_at.x + run * d_at.y + at;
-    tile_store(c, d, in, valid);
-    if (activation == ACTIVATION_IDENTITY)
-        return;
     saved += saved_at.x + run * saved_at.y + at;
+    if (activation == ACTIVATION_RELU)
+        tile_relu_slope(c, saved, in, valid);
+    tile_store(c, d, in, valid);
+    if (activation == ACTIVATION_IDENTITY || activation == ACTIVATION_RELU)
+        return;
     for (uint i = 0; i < valid; i++, d += in, saved += in) {
         TILE_EACH(j, TILE_VECTORS) {
             tile_vector slope = tile_slope(activation, TILE_LOAD(j, saved), saved_is_pre);

@@ -1,8 +1,10 @@
 /* gemm - the three products of a dense layer, for R runs at once, behind one header.
  *
- *     forward          Y = f(X W + b)           X (R, B, in)   W (R, in, out)  b (R, out)  Y (R, B,
- * out) input gradient   D = (G W^T) o f'(.)      G (R, B, out)                              D (R,
- * B, in) weight gradient  V = X^T G, c = sum_B G                  V (R, in, out)  c (R, out)
+ *     forward          Y = f(X W + b)
+ *     input gradient   D = (G W^T) o f'(.)
+ *     weight gradient  V = X^T G, c = sum_B G
+ *
+ *     X, D (R, B, in)    W, V (R, in, out)    b, c (R, out)    Y, G (R, B, out)
  *
  * All row-major. `in` and `out` are padded widths (multiples of mimus__gemm_width_pad) and double
  * as leading dimensions; padded weights and biases are zero and get zero gradients, so they stay
@@ -11,7 +13,8 @@
  *
  * Back ends: our register tile (gemm_tile.c, cl/gemm_tile.cl), which does bias, activation and
  * bias gradient in the same launch, and CLBlast (gemm_clblast.c), which launches those kernels
- * behind its product. Everything only enqueues. */
+ * behind its product; it is opened at run time (libclblast.so.1, or what MIMUS_CLBLAST names).
+ * Products only enqueue. The object keeps windows into their buffers: free it before them. */
 #ifndef MIMUS_HOST_GEMM_H
 #define MIMUS_HOST_GEMM_H
 
@@ -23,8 +26,8 @@ typedef struct mimus__gemm mimus__gemm;
 enum { MIMUS__MATRIX_ALIGN = 1024 }; /* floats */
 
 /* A matrix of every run inside a buffer, in floats. Run r begins at offset + r * stride; a stride
- * of 0 is one matrix that all runs share (X only). Otherwise it is rows * width or more: a short batch
- * leaves the stride of a full one. */
+ * of 0 is one matrix that all runs share (X only). Otherwise it is rows * width or more: a short
+ * batch leaves the stride of a full one. */
 typedef struct mimus__matrix {
     const mimus__buffer *buffer;
     size_t offset; /* a multiple of MIMUS__MATRIX_ALIGN */
@@ -37,17 +40,21 @@ typedef struct mimus__gemm_layer {
     uint32_t out;  /* padded */
 } mimus__gemm_layer;
 
-/* Prepare for the given layers at up to `rows` rows. AUTO verifies both back ends against a naive
- * kernel on these shapes, times them, and remembers the choice in the cache folder by device,
- * driver, shapes and version; a back end that is wrong or missing is never chosen. Forced ones are
- * verified too: MIMUS_ERR_DEVICE when wrong. `layers` come with unpadded widths. */
+/* Prepare for the given layers, of unpadded widths, at up to `rows` rows; products may then have
+ * fewer runs and rows. Blocks.
+ *
+ * AUTO verifies both back ends against a naive kernel on these shapes, times them, and remembers
+ * the choice in the cache folder by device, driver, shapes and version; a back end that is wrong or
+ * missing is never chosen. A forced one is verified too: MIMUS_ERR_DEVICE when it is wrong,
+ * MIMUS_ERR_UNSUPPORTED when it is missing. */
 mimus_status mimus__gemm_new(mimus__gemm **out, mimus__device *device, mimus__gemm_kind kind,
                              const mimus__gemm_layer *layers, uint32_t count, uint32_t rows);
 void mimus__gemm_free(mimus__gemm *gemm);
 
 mimus__gemm_kind mimus__gemm_chosen(const mimus__gemm *gemm); /* never AUTO */
-/* How it was chosen, for the run's summary: {"chosen", "tile": {"seconds", "parameters"},
- * "clblast": ..., "cached"}; a new reference. */
+/* How it was chosen, for the run's summary: {"chosen", "tile": {"seconds", "parameters",
+ * "variant"}, "clblast": {"error"}, "cached"}, seconds being those of a step's products; a new
+ * reference. */
 json_t *mimus__gemm_report(const mimus__gemm *gemm);
 
 uint32_t mimus__gemm_width_pad(const mimus__gemm *gemm);

@@ -7,7 +7,7 @@
 #define MIMUS_HOST_GEMM_BACKEND_H
 
 #include "gemm.h"
-#include "launch.h"
+#include "geometry.h"
 
 /* What a back end is opened for; widths as the network has them, unpadded. */
 typedef struct mimus__gemm_problem {
@@ -93,10 +93,6 @@ mimus_status mimus__gemm_tile_open(mimus__gemm_backend **out, mimus__device *dev
 
 /* The layer with its widths rounded up to the back end's. */
 mimus__gemm_layer mimus__gemm_padded(const mimus__gemm_backend *backend, mimus__gemm_layer layer);
-
-static inline uint32_t mimus__round_up(uint32_t value, uint32_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
 
 /* The `at` of a kernel's matrix: floats to run 0, floats from run to run. */
 #define MIMUS_ARG_AT(matrix)                                                                       \

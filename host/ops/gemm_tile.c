@@ -25,10 +25,6 @@ static bool is_group(mimus__gemm_tile_shape shape) {
     return shape.width == 0;
 }
 
-static uint32_t ceil_div(uint32_t a, uint32_t b) {
-    return (a + b - 1) / b;
-}
-
 static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high) {
     return value < low ? low : value > high ? high : value;
 }
@@ -44,18 +40,20 @@ static const mimus__gemm_tile_shape register_shapes[] = {
 };
 
 /* llvmpipe vectorises over work-items as a GPU does, and a group of one runs at a lane's speed. */
-static bool wants_groups(const mimus__device_info *info) {
-    return !info->cpu || info->vector_width < 4 || strstr(info->platform_name, "rusticl") != NULL;
+static bool wants_groups(const mimus__device *device) {
+    const mimus__device_info *info = mimus__device_get_info(device);
+    return mimus__geometry_of(device).local > 1 || info->vector_width < 4 ||
+           strstr(info->platform_name, "rusticl") != NULL;
 }
 
 static uint32_t list_shapes(const mimus__device *device, uint32_t wanted,
                             mimus__gemm_tile_shape *found) {
-    const mimus__device_info *info = mimus__device_get_info(device);
+    uint32_t native = mimus__device_get_info(device)->vector_width;
+    uint32_t width = native >= 16 ? 16 : native >= 8 ? 8 : 4;
     uint32_t count = 0;
     *found = group_shape;
-    if (wants_groups(info))
+    if (wants_groups(device))
         return 1;
-    uint32_t width = info->vector_width >= 16 ? 16 : info->vector_width >= 8 ? 8 : 4;
     for (size_t i = 0; i < sizeof register_shapes / sizeof *register_shapes; i++) {
         if (register_shapes[i].width != width)
             continue;
@@ -79,13 +77,14 @@ static uint32_t choose_splits(const tile_backend *tile, const mimus__gemm_proble
     uint32_t rows = clamp(problem->rows / GROUP_TILE, 1, 32), runs = 1, tiles = 1;
     for (uint32_t i = 0; i < problem->count; i++) {
         const mimus__gemm_layer *layer = &problem->layers[i];
-        uint32_t here = ceil_div(layer->in, GROUP_TILE) * ceil_div(layer->out, GROUP_TILE);
+        uint32_t here =
+            mimus__divide_up(layer->in, GROUP_TILE) * mimus__divide_up(layer->out, GROUP_TILE);
         tiles = here > tiles ? here : tiles;
         runs = layer->runs > runs ? layer->runs : runs;
     }
     if (is_group(tile->shape))
-        return clamp(ceil_div(4 * tile->compute_units, tiles * runs), 1, rows);
-    return clamp(ceil_div(2 * tile->compute_units, runs), 1, rows < 8 ? rows : 8);
+        return clamp(mimus__divide_up(4 * tile->compute_units, tiles * runs), 1, rows);
+    return clamp(mimus__divide_up(2 * tile->compute_units, runs), 1, rows < 8 ? rows : 8);
 }
 
 static mimus_status build_program(tile_backend *tile) {
@@ -176,11 +175,11 @@ static mimus_status tile_open(mimus__gemm_backend **out, mimus__device *device,
 static mimus__grid tile_grid(const tile_backend *tile, uint32_t columns, uint32_t rows,
                              uint32_t depth) {
     if (is_group(tile->shape))
-        return (mimus__grid){{(size_t)ceil_div(columns, GROUP_TILE) * GROUP_SIDE,
-                              (size_t)ceil_div(rows, GROUP_TILE) * GROUP_SIDE, depth},
+        return (mimus__grid){{(size_t)mimus__divide_up(columns, GROUP_TILE) * GROUP_SIDE,
+                              (size_t)mimus__divide_up(rows, GROUP_TILE) * GROUP_SIDE, depth},
                              {GROUP_SIDE, GROUP_SIDE, 1}};
     return (mimus__grid){{columns / (tile->shape.vectors * tile->shape.width),
-                          ceil_div(rows, tile->shape.rows), depth},
+                          mimus__divide_up(rows, tile->shape.rows), depth},
                          {1, 1, 1}};
 }
 
@@ -242,14 +241,14 @@ static mimus_status tile_weight_gradient(mimus__gemm_backend *backend,
     tile_backend *tile = (tile_backend *)backend;
     const mimus__gemm_layer *layer = &call->layer;
     uint32_t splits = backend->splits;
-    uint32_t split_rows = mimus__round_up(ceil_div(call->rows, splits),
+    uint32_t split_rows = mimus__round_up(mimus__divide_up(call->rows, splits),
                                           is_group(tile->shape) ? GROUP_DEPTH : OUTER_BLOCK);
     mimus__grid grid = tile_grid(tile, layer->out, layer->in, layer->runs * splits);
     if (!is_group(tile->shape)) {
         /* a work-item packs its columns of G once for all of `in`: cut that only to fill the cores
          */
         uint32_t items = (uint32_t)grid.global[0] * layer->runs * splits;
-        grid.global[1] = clamp(ceil_div(2 * tile->compute_units, items), 1, layer->in / 16);
+        grid.global[1] = clamp(mimus__divide_up(2 * tile->compute_units, items), 1, layer->in / 16);
     }
     return mimus__launch(&tile->weight_gradient, grid, MIMUS_ARG_U32(call->rows),
                          MIMUS_ARG_U32(layer->in), MIMUS_ARG_U32(layer->out), MIMUS_ARG_U32(splits),

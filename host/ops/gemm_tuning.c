@@ -120,6 +120,7 @@ static mimus_status make_key(json_t **out, const mimus__device *device,
     MIMUS_TRY(mimus__json_set(key, "version", json_string(info->version)));
     MIMUS_TRY(mimus__json_set(key, "driver", json_string(info->driver)));
     MIMUS_TRY(mimus__json_set(key, "units", json_integer(info->compute_units)));
+    MIMUS_TRY(mimus__json_set(key, "group", json_integer(mimus__geometry_of(device).local)));
     MIMUS_TRY(mimus__json_set(key, "rows", json_integer(problem->rows)));
     MIMUS_TRY(mimus__json_set(key, "layers", json_incref(layers)));
     MIMUS_TRY(mimus__json_set(key, "backends", json_incref(names)));
