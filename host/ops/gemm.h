@@ -43,18 +43,18 @@ typedef struct mimus__gemm_layer {
 /* Prepare for the given layers, of unpadded widths, at up to `rows` rows; products may then have
  * fewer runs and rows. Blocks.
  *
- * AUTO verifies both back ends against a naive kernel on these shapes, times them, and remembers
- * the choice in the cache folder by device, driver, shapes and version; a back end that is wrong or
- * missing is never chosen. A forced one is verified too: MIMUS_ERR_DEVICE when it is wrong,
- * MIMUS_ERR_UNSUPPORTED when it is missing. */
+ * AUTO verifies our tile, and on GPUs CLBlast, against a naive kernel on these shapes, times them,
+ * and remembers the choice in the cache folder by device, driver, shapes and version; a back end
+ * that is wrong or missing is never chosen. A forced one is verified too: MIMUS_ERR_DEVICE when it
+ * is wrong, MIMUS_ERR_UNSUPPORTED when it is missing. */
 mimus_status mimus__gemm_new(mimus__gemm **out, mimus__device *device, mimus__gemm_kind kind,
                              const mimus__gemm_layer *layers, uint32_t count, uint32_t rows);
 void mimus__gemm_free(mimus__gemm *gemm);
 
 mimus__gemm_kind mimus__gemm_chosen(const mimus__gemm *gemm); /* never AUTO */
 /* How it was chosen, for the run's summary: {"chosen", "tile": {"seconds", "parameters",
- * "variant"}, "clblast": {"error"}, "cached"}, seconds being those of a step's products; a new
- * reference. */
+ * "variant"}, "clblast": {"error"} or {"skipped"}, "cached"}, seconds being those of a step's
+ * products; a new reference. */
 json_t *mimus__gemm_report(const mimus__gemm *gemm);
 
 uint32_t mimus__gemm_width_pad(const mimus__gemm *gemm);

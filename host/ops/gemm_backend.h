@@ -59,6 +59,8 @@ typedef struct mimus__gemm_backend {
 struct mimus__gemm_type {
     mimus__gemm_kind kind;
     const char *name;
+    /* Why AUTO need not try it on this device, static; NULL: it should. */
+    const char *(*unsuited)(const mimus__device *device);
     /* How many settings are worth timing on this device; at least 1. */
     uint32_t (*variants)(const mimus__device *device, const mimus__gemm_problem *problem);
     /* MIMUS_ERR_UNSUPPORTED when the back end cannot be had here; the message says why. */

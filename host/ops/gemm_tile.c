@@ -63,6 +63,11 @@ static uint32_t list_shapes(const mimus__device *device, uint32_t wanted,
     return count;
 }
 
+static const char *tile_unsuited(const mimus__device *device) {
+    (void)device;
+    return NULL;
+}
+
 static uint32_t tile_variants(const mimus__device *device, const mimus__gemm_problem *problem) {
     mimus__gemm_tile_shape ignored;
     (void)problem;
@@ -260,6 +265,7 @@ static mimus_status tile_weight_gradient(mimus__gemm_backend *backend,
 const mimus__gemm_type mimus__gemm_tile = {
     .kind = MIMUS__GEMM_TILE,
     .name = "tile",
+    .unsuited = tile_unsuited,
     .variants = tile_variants,
     .open = tile_open,
     .close = tile_close,

@@ -63,6 +63,15 @@ out:
     return status;
 }
 
+static mimus_status skip_type(json_t *report, const mimus__gemm_type *type, const char *reason) {
+    json_t *entry = json_object();
+    mimus_status status = mimus__json_set(entry, "skipped", json_string(reason));
+    if (status == MIMUS_OK)
+        status = mimus__json_set(report, type->name, json_incref(entry));
+    json_decref(entry);
+    return status;
+}
+
 /* All failed: what is wrong with each. */
 static mimus_status none_is_right(const json_t *report, const mimus__device *device,
                                   const mimus__gemm_type *const *types, uint32_t type_count) {
@@ -90,7 +99,9 @@ static mimus_status try_all(json_t *report, choice *best, mimus__device *device,
     mimus_status status = MIMUS_OK;
     *best = (choice){.seconds = INFINITY};
     for (uint32_t i = 0; i < type_count; i++) {
-        status = try_type(report, best, device, problem, types[i]);
+        const char *unsuited = type_count > 1 ? types[i]->unsuited(device) : NULL;
+        status = unsuited != NULL ? skip_type(report, types[i], unsuited)
+                                  : try_type(report, best, device, problem, types[i]);
         if (status == MIMUS_ERR_MEMORY)
             return status;
     }
