@@ -667,11 +667,21 @@ START_TEST(a_missing_library_is_a_missing_back_end) {
     gemm = open_small(MIMUS__GEMM_AUTO);
     ck_assert_int_eq(mimus__gemm_chosen(gemm), MIMUS__GEMM_TILE);
     json_t *report = mimus__gemm_report(gemm);
-    const char *error =
-        json_string_value(json_object_get(json_object_get(report, "clblast"), "error"));
-    ck_assert_str_eq(error, "libnone.so.7 not found: install libclblast1");
+    const char *reason =
+        json_string_value(json_object_get(json_object_get(report, "clblast"), "skipped"));
+    ck_assert_str_eq(reason, "libnone.so.7 not found: install libclblast1");
     json_decref(report);
     mimus__gemm_free(gemm);
+    /* once it is there, it is tried */
+    ck_assert_int_eq(unsetenv("MIMUS_CLBLAST"), 0);
+    gemm = open_small(MIMUS__GEMM_AUTO);
+    ck_assert(!cached(gemm));
+    mimus__gemm_free(gemm);
+}
+END_TEST
+
+START_TEST(another_library_is_no_back_end) {
+    mimus__gemm *gemm;
     ck_assert_int_eq(setenv("MIMUS_CLBLAST", "libm.so.6", 1), 0);
     test_fails(mimus__gemm_new(&gemm, device, MIMUS__GEMM_CLBLAST, small_layers, 2, 100),
                MIMUS_ERR_UNSUPPORTED, "libm.so.6 lacks CLBlast");
@@ -799,6 +809,7 @@ int main(void) {
     tcase_add_test(choice, a_damaged_cache_is_ignored_and_mended);
     tcase_add_test(choice, without_a_cache_folder_every_start_is_a_first);
     tcase_add_test(choice, a_missing_library_is_a_missing_back_end);
+    tcase_add_test(choice, another_library_is_no_back_end);
     tcase_add_loop_test(choice, a_wrong_back_end_is_never_chosen, 0, 5);
     tcase_add_test(choice, a_cpu_is_spared_clblast);
     tcase_add_test(choice, trials_leave_no_memory_behind);

@@ -26,13 +26,12 @@ mimus__gemm_layer mimus__gemm_padded(const mimus__gemm_backend *backend, mimus__
 mimus_status mimus__gemm_new_from(mimus__gemm **out, mimus__device *device, mimus__gemm_kind kind,
                                   const mimus__gemm_problem *problem,
                                   const mimus__gemm_type *const *types, uint32_t type_count) {
-    enum { MAX_TYPES = 8 };
     mimus_status status = MIMUS_OK;
-    const mimus__gemm_type *wanted[MAX_TYPES];
+    const mimus__gemm_type *wanted[MIMUS__GEMM_MAX_TYPES];
     uint32_t wanted_count = 0;
     mimus__gemm *gemm = NULL;
     *out = NULL;
-    for (uint32_t i = 0; i < type_count && wanted_count < MAX_TYPES; i++) {
+    for (uint32_t i = 0; i < type_count && wanted_count < MIMUS__GEMM_MAX_TYPES; i++) {
         if (kind == MIMUS__GEMM_AUTO || types[i]->kind == kind)
             wanted[wanted_count++] = types[i];
     }

@@ -53,7 +53,7 @@ void mimus__gemm_free(mimus__gemm *gemm);
 
 mimus__gemm_kind mimus__gemm_chosen(const mimus__gemm *gemm); /* never AUTO */
 /* How it was chosen, for the run's summary: {"chosen", "tile": {"seconds", "parameters",
- * "variant"}, "clblast": {"error"} or {"skipped"}, "cached"}, seconds being those of a step's
+ * "variant"}, "clblast": {"skipped"} or {"error"}, "cached"}, seconds being those of a step's
  * products; a new reference. */
 json_t *mimus__gemm_report(const mimus__gemm *gemm);
 

@@ -42,7 +42,7 @@ typedef struct mimus__gemm_weight_call {
     size_t split_stride;
 } mimus__gemm_weight_call;
 
-enum { MIMUS__GEMM_PARAMETER_BYTES = 64 };
+enum { MIMUS__GEMM_PARAMETER_BYTES = 64, MIMUS__GEMM_MAX_TYPES = 8 };
 
 typedef struct mimus__gemm_type mimus__gemm_type;
 
@@ -59,7 +59,7 @@ typedef struct mimus__gemm_backend {
 struct mimus__gemm_type {
     mimus__gemm_kind kind;
     const char *name;
-    /* Why AUTO need not try it on this device, static; NULL: it should. */
+    /* Why AUTO need not try it on this device, valid until the next failure; NULL: it should. */
     const char *(*unsuited)(const mimus__device *device);
     /* How many settings are worth timing on this device; at least 1. */
     uint32_t (*variants)(const mimus__device *device, const mimus__gemm_problem *problem);

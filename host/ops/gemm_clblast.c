@@ -289,9 +289,14 @@ static product shape_product(int which, const mimus__gemm_layer *layer, uint32_t
     }
 }
 
-/* On every CPU runtime it takes 2 to 30 times as long as our tile, and 5 to 30 s to compile. */
+/* On CPU runtimes it takes 2 to 30 times as long as our tile, and 5 to 30 s to compile. */
 static const char *clblast_unsuited(const mimus__device *device) {
-    return mimus__geometry_of(device).local == 1 ? "made for GPUs; ask for it by name" : NULL;
+    if (mimus__geometry_of(device).local == 1)
+        return "made for GPUs; ask for it by name";
+    pthread_mutex_lock(&library_lock);
+    mimus_status status = load_library();
+    pthread_mutex_unlock(&library_lock);
+    return status == MIMUS_OK ? NULL : mimus_last_error();
 }
 
 static uint32_t clblast_variants(const mimus__device *device, const mimus__gemm_problem *problem) {

@@ -63,12 +63,22 @@ out:
     return status;
 }
 
-static mimus_status skip_type(json_t *report, const mimus__gemm_type *type, const char *reason) {
-    json_t *entry = json_object();
-    mimus_status status = mimus__json_set(entry, "skipped", json_string(reason));
-    if (status == MIMUS_OK)
-        status = mimus__json_set(report, type->name, json_incref(entry));
-    json_decref(entry);
+/* Split `types` into those worth trying here and {name: {"skipped": why}}; one alone was asked for
+ * by name. */
+static mimus_status select_types(const mimus__gemm_type **tried, uint32_t *tried_count,
+                                 json_t *skipped, const mimus__device *device,
+                                 const mimus__gemm_type *const *types, uint32_t type_count) {
+    mimus_status status = MIMUS_OK;
+    *tried_count = 0;
+    for (uint32_t i = 0; i < type_count; i++) {
+        const char *unsuited = type_count > 1 ? types[i]->unsuited(device) : NULL;
+        if (unsuited == NULL)
+            tried[(*tried_count)++] = types[i];
+        else
+            MIMUS_TRY(
+                mimus__json_set(skipped, types[i]->name, json_pack("{ss}", "skipped", unsuited)));
+    }
+out:
     return status;
 }
 
@@ -99,9 +109,7 @@ static mimus_status try_all(json_t *report, choice *best, mimus__device *device,
     mimus_status status = MIMUS_OK;
     *best = (choice){.seconds = INFINITY};
     for (uint32_t i = 0; i < type_count; i++) {
-        const char *unsuited = type_count > 1 ? types[i]->unsuited(device) : NULL;
-        status = unsuited != NULL ? skip_type(report, types[i], unsuited)
-                                  : try_type(report, best, device, problem, types[i]);
+        status = try_type(report, best, device, problem, types[i]);
         if (status == MIMUS_ERR_MEMORY)
             return status;
     }
@@ -215,40 +223,50 @@ static mimus_status open_recalled(mimus__gemm_backend **out, const choice *found
     return MIMUS_OK;
 }
 
+/* Try them, open the best anew, so that nothing of the trials stays behind, and remember it. */
+static mimus_status find(mimus__gemm_backend **out, json_t *report, const char *path, json_t *key,
+                         mimus__device *device, const mimus__gemm_problem *problem,
+                         const mimus__gemm_type *const *types, uint32_t type_count) {
+    mimus_status status = MIMUS_OK;
+    choice found;
+    MIMUS_TRY(try_all(report, &found, device, problem, types, type_count));
+    MIMUS_TRY(open_variant(out, found.type, device, problem, found.variant));
+    if (path != NULL)
+        remember(path, key, report);
+out:
+    return status;
+}
+
 mimus_status mimus__gemm_tune(mimus__gemm_backend **out, json_t **report, mimus__device *device,
                               const mimus__gemm_problem *problem,
                               const mimus__gemm_type *const *types, uint32_t type_count) {
     mimus_status status = MIMUS_OK;
-    json_t *key = NULL, *found_report = NULL;
+    const mimus__gemm_type *tried[MIMUS__GEMM_MAX_TYPES];
+    uint32_t tried_count;
+    json_t *key = NULL, *recalled = NULL, *fresh = json_object();
     char *path = NULL;
     choice found;
     *out = NULL;
     *report = NULL;
-    MIMUS_TRY(make_key(&key, device, problem, types, type_count));
+    MIMUS_TRY(select_types(tried, &tried_count, fresh, device, types, type_count));
+    MIMUS_TRY(make_key(&key, device, problem, tried, tried_count));
     if (cache_path(&path, key) != MIMUS_OK)
         path = NULL;
-    if (path != NULL &&
-        recall(&found_report, &found, path, key, device, problem, types, type_count) &&
-        open_recalled(out, &found, found_report, device, problem) == MIMUS_OK) {
-        MIMUS_TRY(mimus__json_set(found_report, "cached", json_true()));
-    } else {
-        json_decref(found_report);
-        found_report = json_object();
-        MIMUS_TRY(try_all(found_report, &found, device, problem, types, type_count));
-        /* opened anew: nothing of the trials stays behind */
-        MIMUS_TRY(open_variant(out, found.type, device, problem, found.variant));
-        if (path != NULL)
-            remember(path, key, found_report);
-        MIMUS_TRY(mimus__json_set(found_report, "cached", json_false()));
-    }
-    *report = json_incref(found_report);
+    bool cached = path != NULL &&
+                  recall(&recalled, &found, path, key, device, problem, tried, tried_count) &&
+                  open_recalled(out, &found, recalled, device, problem) == MIMUS_OK;
+    if (!cached)
+        MIMUS_TRY(find(out, fresh, path, key, device, problem, tried, tried_count));
+    *report = json_incref(cached ? recalled : fresh);
+    MIMUS_TRY(mimus__json_set(*report, "cached", json_boolean(cached)));
 out:
     if (status != MIMUS_OK && *out != NULL) {
         (*out)->type->close(*out);
         *out = NULL;
     }
     json_decref(key);
-    json_decref(found_report);
+    json_decref(recalled);
+    json_decref(fresh);
     free(path);
     return status;
 }
