@@ -179,9 +179,9 @@ MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float
 /* What is reported while a long call works. Every member may be NULL; the calls come from the
  * thread that made the long call. */
 typedef struct mimus_progress {
-    const char *phase; /* "import", "load", "audit", "upload", "prepare", "train", "eval" */
-    uint64_t done, total; /* samples, of the whole phase (train: of all epochs) */
-    double seconds;       /* since the phase began */
+    const char *phase;      /* "import", "load", "audit", "upload", "prepare", "train", "eval" */
+    uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
+    double seconds;         /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */
     double loss;            /* of the last finished epoch, NaN before */
 } mimus_progress;
@@ -189,7 +189,7 @@ typedef struct mimus_progress {
 typedef struct mimus_watch {
     void *user;
     void (*on_progress)(void *user, const mimus_progress *progress); /* at most ~10 a second */
-    void (*on_epoch)(void *user, const char *json); /* the row that metrics.jsonl gets */
+    void (*on_epoch)(void *user, const char *json);   /* the row that metrics.jsonl gets */
     void (*on_message)(void *user, const char *text); /* one line a user should see */
     bool (*should_stop)(void *user); /* true: end the epoch, save, return MIMUS_ERR_STOPPED */
 } mimus_watch;
@@ -260,22 +260,21 @@ MIMUS_API void mimus_config_free(mimus_config *config);
 /* The settings there are; NULL past the last. */
 MIMUS_API const mimus_config_field *mimus_config_describe(size_t index);
 /* Set one by its text; MIMUS_ERR_ARGUMENT says what would be accepted. */
-MIMUS_API mimus_status mimus_config_set(mimus_config *config, const char *name,
-                                        const char *value);
+MIMUS_API mimus_status mimus_config_set(mimus_config *config, const char *name, const char *value);
 /* Set all that a JSON file names. */
 MIMUS_API mimus_status mimus_config_load(mimus_config *config, const char *path);
 /* Every setting, as a JSON object. */
 MIMUS_API mimus_status mimus_config_json(const mimus_config *config, char **json);
 
-/* Train a policy. `run` is a folder that does not exist yet, or an empty one; see docs/run.md for what it then
- * holds. `*summary` (may be NULL) gets the content of its summary.json. Returns MIMUS_ERR_STOPPED
- * after a stop on request, with everything saved. */
+/* Train a policy. `run` is a folder that does not exist yet, or an empty one; see docs/run.md for
+ * what it then holds. `*summary` (may be NULL) gets the content of its summary.json. Returns
+ * MIMUS_ERR_STOPPED after a stop on request, with everything saved. */
 MIMUS_API mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
                                    const char *run, const mimus_watch *watch, char **summary);
 
 /* Go on with a run where its last checkpoint stands, as if it had never stopped. `source` may be
- * NULL: the files of the first start. `config` may be NULL, else it must agree in everything but the number
- * of epochs, the device and the memory budget. */
+ * NULL: the files of the first start. `config` may be NULL, else it must agree in everything but
+ * the number of epochs, the device and the memory budget. */
 MIMUS_API mimus_status mimus_resume(const char *run, const mimus_source *source,
                                     const mimus_config *config, const mimus_watch *watch,
                                     char **summary);

@@ -150,7 +150,7 @@ out:
     return status;
 }
 
-/* How many samples are `fraction` of them, rounded up; a millionth of one is the product's error. */
+/* How many samples are `fraction` of them, rounded up, but for a millionth: the product's error. */
 static uint64_t wanted_samples(double fraction, uint64_t samples) {
     double wanted = ceil(fraction * (double)samples - 1e-6);
     if (fraction > 0 && wanted < 1)

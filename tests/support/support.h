@@ -14,8 +14,8 @@ int test_run(Suite *suite);
 #define test_ok(call)                                                                              \
     do {                                                                                           \
         mimus_status test_status_ = (call);                                                        \
-        ck_assert_msg(test_status_ == MIMUS_OK, #call ": %s: %s",                                  \
-                      mimus_status_text(test_status_), mimus_last_error());                        \
+        ck_assert_msg(test_status_ == MIMUS_OK, #call ": %s: %s", mimus_status_text(test_status_), \
+                      mimus_last_error());                                                         \
     } while (0)
 
 /* Assert that a call gives `expected`, and that its message holds `part`. */
@@ -29,8 +29,9 @@ int test_run(Suite *suite);
                       mimus_last_error(), (part));                                                 \
     } while (0)
 
-/* A fresh folder under TMPDIR for this test process, removed with what is in it at exit of the suite's fixtures:
- * test_folder() makes it, test_folder_path("x.rec") names a file in it (a static buffer, four in turn). */
+/* A fresh folder under TMPDIR for this test process, removed with what is in it at exit of the
+ * suite's fixtures: test_folder() makes it, test_folder_path("x.rec") names a file in it (a static
+ * buffer, four in turn). */
 const char *test_folder(void);
 const char *test_folder_path(const char *name);
 void test_folder_remove(void);
