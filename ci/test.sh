@@ -112,6 +112,19 @@ kernels() {
     return 1
 }
 
+# A short walk of every fuzzer from its corpus: long ones are for people.
+fuzz() {
+    programs=$(cd tests/fuzz && ls fuzz_*.c) && programs=$(echo "$programs" | sed 's/\.c$//')
+    cmake -G Ninja -B "$out/fuzz" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Debug \
+        -DMIMUS_WERROR=ON -DMIMUS_FUZZ=ON && ninja -C "$out/fuzz" $programs || return 1
+    for program in $programs; do
+        found=$(mktemp -d)
+        "$out/fuzz/tests/fuzz/$program" -max_total_time=10 -max_len=8192 -artifact_prefix="$logs/$program-" \
+            "$found" "tests/fuzz/corpus/${program#fuzz_}" || return 1
+        rm -rf "$found"
+    done
+}
+
 # ------------------------------------------------------------------ the stages
 
 began_all=$(date +%s)
@@ -129,6 +142,7 @@ if [ $quick = no ]; then
     if stage asan-build build asan -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug -DMIMUS_SANITIZE=ON; then
         stage asan suite asan
     fi
+    stage fuzz fuzz
     stage valgrind memory
     stage oclgrind kernels
 fi

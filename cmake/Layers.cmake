@@ -62,17 +62,16 @@ function(mimus_warnings target)
   endif()
 endfunction()
 
-if(MIMUS_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
-endif()
-
 # Everything is instrumented, so that the fuzzer sees where its input leads; tests/fuzz links the targets.
 if(MIMUS_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
     message(FATAL_ERROR "MIMUS_FUZZ needs clang: libFuzzer comes with it")
   endif()
-  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
-    -fno-omit-frame-pointer)
+  set(MIMUS_SANITIZE ON)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+if(MIMUS_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

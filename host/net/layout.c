@@ -65,7 +65,7 @@ static void copy_run(const mimus__layout *layout, uint32_t run, float *parameter
     const mimus__shape *shape = &layout->shape;
     for (uint32_t l = 0; l < shape->layers; l++) {
         size_t out = shape->width[l + 1], padded_out = layout->padded[l + 1];
-        float *weight = image + layout->weight[l] + run * layout->padded[l] * padded_out;
+        float *weight = image + layout->weight[l] + (size_t)run * layout->padded[l] * padded_out;
         float *bias = image + layout->bias[l] + run * padded_out;
         for (size_t i = 0; i <= shape->width[l]; i++, parameters += out) {
             float *row = i < shape->width[l] ? weight + i * padded_out : bias;

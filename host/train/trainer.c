@@ -161,13 +161,14 @@ static mimus_status make_report(mimus__trainer *trainer) {
     size_t image = trainer->network->layout.total;
     report_layout *layout = &trainer->layout;
     layout->heldout = optimizer->table.bytes / sizeof(float);
-    layout->parameters = layout->heldout + trainer->runs * trainer->heldout_steps * columns;
+    layout->parameters = layout->heldout + (size_t)trainer->runs * trainer->heldout_steps * columns;
     layout->moment1 = layout->parameters + image;
     layout->moment2 = layout->moment1 + image;
     layout->total = layout->moment2 + (optimizer->moment2.device != NULL ? image : 0);
-    MIMUS_TRY(mimus__buffer_new(&trainer->heldout_table, trainer->device,
-                                trainer->runs * trainer->heldout_steps * columns * sizeof(float),
-                                "the held-out table"));
+    MIMUS_TRY(
+        mimus__buffer_new(&trainer->heldout_table, trainer->device,
+                          (size_t)trainer->runs * trainer->heldout_steps * columns * sizeof(float),
+                          "the held-out table"));
     MIMUS_TRY(mimus__buffer_new(&trainer->report, trainer->device, layout->total * sizeof(float),
                                 "the epoch's report"));
     MIMUS_TRY(mimus__alloc(&trainer->report_image, layout->total, sizeof(float)));

@@ -605,7 +605,8 @@ mimus_status mimus__model_load(mimus__model **out, const char *path) {
     size_t size;
     /* the most that the largest network, its moments, senses and header can take */
     const size_t limit = (size_t)MIMUS__MAX_PARAMETERS * MAX_FILE_BYTES_PER_PARAMETER +
-                         MIMUS__MAX_SENSES * 2 * sizeof(float) + MIMUS__MAX_SAFETENSORS_HEADER + 8;
+                         MIMUS__MAX_SENSES * (2 * sizeof(float)) + MIMUS__MAX_SAFETENSORS_HEADER +
+                         8;
     *out = NULL;
     MIMUS_TRY(mimus__file_read(path, limit, &bytes, &size));
     MIMUS_TRY(mimus__model_decode(out, bytes, size, path));
