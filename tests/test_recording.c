@@ -607,6 +607,27 @@ START_TEST(a_memory_sink_holds_the_chunks_of_a_file) {
 }
 END_TEST
 
+START_TEST(a_memory_sink_becomes_the_recording_of_a_file) {
+    const test_play play = {&reference, 4, 100};
+    const char *path = test_folder_path("recorded.rec");
+    const uint64_t count = mimus__chunk_capacity(&reference) + 5;
+    mimus__memory_sink sink;
+    mimus__recording *memory = NULL, *file = NULL;
+    test_play_record(path, &play, count);
+    test_ok(mimus__recording_open(&file, &(mimus_source){.paths = &path, .count = 1}, NULL));
+    mimus__memory_sink_init(&sink);
+    test_ok(feed(&sink.base.sink, &play, count));
+    test_ok(mimus__memory_sink_recording(&memory, &sink));
+    ck_assert_uint_eq(sink.chunks, 0);
+    mimus__memory_sink_clear(&sink);
+    ck_assert_uint_eq(mimus__recording_samples(memory), count);
+    ck_assert_uint_eq(mimus__recording_episodes(memory), mimus__recording_episodes(file));
+    ck_assert_str_eq(mimus__recording_fingerprint(memory), mimus__recording_fingerprint(file));
+    mimus__recording_free(memory);
+    mimus__recording_free(file);
+}
+END_TEST
+
 START_TEST(a_sink_takes_several_files_of_one_schema) {
     mimus__memory_sink sink;
     mimus__record record;
@@ -744,6 +765,7 @@ int main(void) {
     tcase_add_test(tests, a_file_sink_that_is_given_up_leaves_nothing);
     tcase_add_test(tests, a_sink_judges_no_sample);
     tcase_add_test(tests, a_memory_sink_holds_the_chunks_of_a_file);
+    tcase_add_test(tests, a_memory_sink_becomes_the_recording_of_a_file);
     tcase_add_test(tests, a_sink_takes_several_files_of_one_schema);
     tcase_add_test(tests, a_foreign_file_is_the_same_recording_as_its_import);
     tcase_add_test(tests, foreign_files_and_recordings_keep_their_order);

@@ -51,6 +51,9 @@ cl_context mimus__device_context(const mimus__device *device);
 cl_command_queue mimus__device_queue(const mimus__device *device);
 cl_device_id mimus__device_id(const mimus__device *device);
 
+/* A device as docs/json.md describes it, without "chosen"; a new reference. */
+mimus_status mimus__device_describe(json_t **out, const mimus__device_info *info);
+
 /* What there is, as docs/json.md describes it; a new reference. A selector that matches nothing
  * chooses nothing, a platform that fails says so in its row: neither is a failure. Without a
  * loader or a platform MIMUS_ERR_NO_DEVICE. */

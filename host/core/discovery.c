@@ -422,10 +422,11 @@ out:
     return status;
 }
 
-static mimus_status describe_device(json_t *list, const mimus__device_info *info, bool chosen) {
+mimus_status mimus__device_describe(json_t **out, const mimus__device_info *info) {
     mimus_status status = MIMUS_OK;
     json_t *row = json_object();
     char id[32];
+    *out = NULL;
     snprintf(id, sizeof id, "%u:%u", (unsigned)info->platform, (unsigned)info->index);
     MIMUS_TRY(mimus__json_set(row, "id", json_string(id)));
     MIMUS_TRY(mimus__json_set(row, "platform", json_integer(info->platform)));
@@ -440,6 +441,16 @@ static mimus_status describe_device(json_t *list, const mimus__device_info *info
     MIMUS_TRY(mimus__json_set(row, "fp64", json_boolean(info->fp64)));
     if (info->unusable != NULL)
         MIMUS_TRY(mimus__json_set(row, "unusable", json_string(info->unusable)));
+    *out = json_incref(row);
+out:
+    json_decref(row);
+    return status;
+}
+
+static mimus_status list_device(json_t *list, const mimus__device_info *info, bool chosen) {
+    mimus_status status = MIMUS_OK;
+    json_t *row = NULL;
+    MIMUS_TRY(mimus__device_describe(&row, info));
     MIMUS_TRY(mimus__json_set(row, "chosen", json_boolean(chosen)));
     MIMUS_TRY(mimus__json_append(list, json_incref(row)));
 out:
@@ -461,7 +472,7 @@ mimus_status mimus__device_list(json_t **out, const char *selector) {
     for (size_t i = 0; i < found.platform_count; i++)
         MIMUS_TRY(describe_platform(platforms, &found.platforms[i], i));
     for (size_t i = 0; i < found.device_count; i++)
-        MIMUS_TRY(describe_device(devices, &found.devices[i].info, i == chosen));
+        MIMUS_TRY(list_device(devices, &found.devices[i].info, i == chosen));
     root = json_object();
     MIMUS_TRY(mimus__json_set(root, "platforms", json_incref(platforms)));
     MIMUS_TRY(mimus__json_set(root, "devices", json_incref(devices)));

@@ -73,6 +73,20 @@ static size_t embedded_count(void) {
     return count;
 }
 
+static const char *replaced_file, *replaced_source; /* or NULL */
+
+void mimus__program_replace(const char *file, const char *source) {
+    replaced_file = file;
+    replaced_source = source;
+}
+
+static const char *embedded_source(size_t index) {
+    const mimus__embedded_file *file = &mimus__embedded_files[index];
+    if (file->name != NULL && replaced_file != NULL && strcmp(file->name, replaced_file) == 0)
+        return replaced_source;
+    return (const char *)file->bytes;
+}
+
 static size_t embedded_index(const char *name, size_t length) {
     size_t index = 0;
     for (; mimus__embedded_files[index].name != NULL; index++) {
@@ -119,7 +133,7 @@ static mimus_status add_include(text *out, const char *file, unsigned line, cons
                            file, line, (int)(length < 100 ? length : 100), name);
     if (!included[index]) {
         included[index] = true;
-        MIMUS_TRY(add_source(out, found->name, (const char *)found->bytes, included));
+        MIMUS_TRY(add_source(out, found->name, embedded_source(index), included));
     }
     MIMUS_TRY(add_line_mark(out, line + 1, file));
 out:
@@ -237,6 +251,5 @@ void mimus__program_free(mimus__program *program) {
 }
 
 const char *mimus__program_source(const char *file) {
-    size_t index = embedded_index(file, strlen(file));
-    return (const char *)mimus__embedded_files[index].bytes;
+    return embedded_source(embedded_index(file, strlen(file)));
 }

@@ -43,4 +43,9 @@ void mimus__program_free(mimus__program *program);
 /* The embedded file's text, or NULL. */
 const char *mimus__program_source(const char *file);
 
+/* For tests that a wrong kernel is noticed: from now on every program is built from `source` where
+ * it would take the embedded file, or include it. One replacement at a time; both texts are
+ * borrowed until the next call, and NULL, NULL ends it. No other thread may be building. */
+void mimus__program_replace(const char *file, const char *source);
+
 #endif

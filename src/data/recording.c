@@ -249,6 +249,31 @@ out:
     return status;
 }
 
+static mimus_status new_recording(mimus__recording **out, size_t files) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__alloc(out, 1, sizeof **out));
+    MIMUS_TRY(mimus__alloc(&(*out)->file, files, sizeof *(*out)->file));
+    (*out)->metadata = json_array();
+    (*out)->losses = json_array();
+out:
+    return status;
+}
+
+mimus_status mimus__memory_sink_recording(mimus__recording **out, mimus__memory_sink *sink) {
+    mimus_status status = MIMUS_OK;
+    mimus__recording *recording = NULL;
+    *out = NULL;
+    MIMUS_TRY(new_recording(&recording, 0));
+    MIMUS_TRY(agree(recording, sink->base.schema, "memory"));
+    MIMUS_TRY(adopt_memory(recording, sink));
+    MIMUS_TRY(take_fingerprint(recording));
+    *out = recording;
+    recording = NULL;
+out:
+    mimus__recording_free(recording);
+    return status;
+}
+
 mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
                                    const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
@@ -258,10 +283,7 @@ mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *s
     mimus__memory_sink_init(&sink);
     if (source->count == 0)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "no recording is named");
-    MIMUS_TRY(mimus__alloc(&recording, 1, sizeof *recording));
-    MIMUS_TRY(mimus__alloc(&recording->file, source->count, sizeof *recording->file));
-    recording->metadata = json_array();
-    recording->losses = json_array();
+    MIMUS_TRY(new_recording(&recording, source->count));
     for (size_t i = 0; i < source->count; i++)
         MIMUS_TRY(open_file(recording, &sink, source->paths[i], source, watch));
     MIMUS_TRY(adopt_memory(recording, &sink));

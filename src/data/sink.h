@@ -40,6 +40,10 @@ void mimus__memory_sink_clear(mimus__memory_sink *sink);
 /* Move the last, partial chunk to the others. Whoever takes `chunk` sets it to NULL and frees each
  * with free(). */
 mimus_status mimus__memory_sink_finish(mimus__memory_sink *sink);
+/* Everything the sink was given as a recording, without files, metadata or losses; begin was
+ * called. The samples move: the sink is empty after, and cleared as ever. Free with
+ * mimus__recording_free. */
+mimus_status mimus__memory_sink_recording(mimus__recording **out, mimus__memory_sink *sink);
 
 /* Into a file. */
 typedef struct mimus__file_sink {

@@ -146,7 +146,7 @@ void mimus__reference_set_parameters(mimus__reference_network *network, const fl
 
 /* ------------------------------------------------------------------ forward */
 
-static double activate(mimus__activation activation, double z) {
+double mimus__reference_activate(mimus__activation activation, double z) {
     switch (activation) {
     case MIMUS__IDENTITY:
         return z;
@@ -161,7 +161,7 @@ static double activate(mimus__activation activation, double z) {
     return NAN;
 }
 
-static double activate_slope(mimus__activation activation, double z) {
+double mimus__reference_slope(mimus__activation activation, double z) {
     switch (activation) {
     case MIMUS__IDENTITY:
         return 1;
@@ -228,7 +228,8 @@ static void layer_row(const mimus__reference_network *network, uint32_t layer, u
         double z = p->sum[layer][at + o];
         double factor = drops ? dropout_factor(network, layer, row, o) : 1;
         p->factor[layer][at + o] = factor;
-        p->input[layer + 1][at + o] = hidden ? activate(shape->activation, z) * factor : z;
+        p->input[layer + 1][at + o] =
+            hidden ? mimus__reference_activate(shape->activation, z) * factor : z;
     }
 }
 
@@ -366,7 +367,7 @@ static void dense_row_back(const mimus__reference_network *network, uint32_t lay
         for (uint32_t o = 0; o < out; o++)
             dinput += dsum[o] * weight[(size_t)i * out + o];
         dsum_below[i] = dinput * p->factor[layer - 1][at] *
-                        activate_slope(network->shape.activation, p->sum[layer - 1][at]);
+                        mimus__reference_slope(network->shape.activation, p->sum[layer - 1][at]);
     }
 }
 

@@ -99,6 +99,10 @@ typedef struct mimus__reference_result {
     uint32_t labelled[MIMUS__REFERENCE_MAX_HEADS]; /* rows that count for the head */
 } mimus__reference_result;
 
+/* f(z) and f'(z). */
+double mimus__reference_activate(mimus__activation activation, double z);
+double mimus__reference_slope(mimus__activation activation, double z);
+
 /* Whether dropout keeps an element of hidden layer `layer` (the first is 0). */
 bool mimus__reference_dropout_keeps(uint64_t seed, uint32_t run, uint32_t step, uint32_t layer,
                                     uint32_t row, uint32_t column, double rate);
