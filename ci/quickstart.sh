@@ -22,31 +22,32 @@ started=$(date +%s)
 
 # step TEXT command...: says what is done and with which command, then how long it took.
 step() {
-    printf '\n== %s\n   %s\n' "$1" "$(shift; echo "$*")"
+    printf '\n== %s\n' "$1"
     shift
+    echo "   $*" | sed 's/^   quietly /   /'
     began=$(date +%s)
     "$@"
     printf '   %d s\n' $(($(date +%s) - began))
 }
 
-build() {
+quietly() {
     log=build/quickstart.log
     mkdir -p build
-    if ! { cmake --preset release -DMIMUS_TESTS=OFF && cmake --build build; } >$log 2>&1; then
-        tail -n 30 $log >&2
-        echo "quickstart.sh: the build failed; the whole of it: $log" >&2
-        return 1
-    fi
+    "$@" >$log 2>&1 && return 0
+    tail -n 30 $log >&2
+    echo "quickstart.sh: failed: $*; the whole of its output: $log" >&2
+    return 1
 }
 
 step "Installing what it needs" sh ci/deps.sh --run
-step "Building into build/" build
+step "Configuring build/" quietly cmake --preset release -DMIMUS_TESTS=OFF
+step "Building" quietly cmake --build build
 rm -rf $work
 mkdir -p $work
 step "The devices here" build/mimus devices
-step "Recording $samples samples of a scripted player" \
+step "Recording two scripted players" \
     build/mimus-arena record --samples "$samples" --seed 1 -o $work/play.rec
 step "Training a policy on them" build/mimus train $work/play.rec -o $work/run
 step "Judging it on the episodes held out" build/mimus eval $work/run $work/play.rec --part held-out
-step "Letting it play" build/mimus-arena play --policy $work/run --episodes 20
+step "Letting it play against the expert and against chance" build/mimus-arena play --policy $work/run --episodes 20
 printf '\nDone in %d s. The recording and the run are in %s/.\n' $(($(date +%s) - started)) $work
