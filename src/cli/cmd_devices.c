@@ -1,4 +1,4 @@
-/* mimus devices - the list. */
+/* mimus devices - the list, and the self-test. */
 #include "cli.h"
 #include "human.h"
 #include "options.h"
@@ -11,17 +11,20 @@
 
 static const option_page page = {
     .verb = "devices",
-    .usage = "[--device SELECTOR] [--json]\n",
-    .about = "List the OpenCL platforms and devices; a star marks the one that is used.\n",
+    .usage = "[--device SELECTOR] [--json]\n"
+             "--selftest [--device SELECTOR] [--json]\n",
+    .about = "List the OpenCL platforms and devices; a star marks the one that is used. With\n"
+             "--selftest, run its kernels on small cases against a reference in double\n"
+             "precision: what a driver computes wrongly shows there.\n",
     .notes = "A selector is gpu, cpu, PLATFORM:DEVICE as listed, or a part of a name. Without\n"
              "one the variable MIMUS_DEVICE counts, then the first GPU, then the first CPU.\n"
              "\n"
              "Examples\n"
              "  mimus devices\n"
-             "  mimus devices --device gpu\n"
+             "  mimus devices --selftest --device gpu\n"
              "  MIMUS_DEVICE=0:1 mimus train play.rec -o run\n"
              "\n"
-             "Exit code 3: no device matches.\n",
+             "Exit code 3: no device matches, or it failed the test.\n",
 };
 
 static void show_platform(const json_t *platform) {
@@ -82,10 +85,46 @@ static int list_devices(const char *selector, bool raw) {
     return code == CLI_DONE && nothing ? CLI_DEVICE : code;
 }
 
+static void show_checks(const json_t *document) {
+    static const char *const titles[] = {"check", "", "worst", "tolerance", ""};
+    size_t i;
+    const json_t *row;
+    cli_table *rows = table_new("llrrl");
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(rows, "%s", titles[i]);
+    json_array_foreach(json_object_get(document, "checks"), i, row) {
+        const char *error = cli_text(row, "error");
+        table_cell(rows, "%s", cli_text(row, "name"));
+        table_cell(rows, json_is_true(json_object_get(row, "passed")) ? "passed" : "FAILED");
+        table_cell(rows, "%s", human_real(cli_number(row, "worst")).text);
+        table_cell(rows, "%s", human_real(cli_number(row, "tolerance")).text);
+        table_cell(rows, "%s", error != NULL ? error : "");
+    }
+    json_array_foreach(json_object_get(document, "skipped"), i, row) {
+        table_cell(rows, "%s", cli_text(row, "name"));
+        table_cell(rows, "left out");
+        table_cell(rows, "%s", "");
+        table_cell(rows, "%s", "");
+        table_cell(rows, "%s", cli_text(row, "reason"));
+    }
+    printf("%s\n", cli_text(json_object_get(document, "device"), "name"));
+    table_print(rows, stdout, "  ");
+}
+
+/* The document tells which check failed, so it is shown either way. */
+static int test_device(const char *selector, bool raw) {
+    char *text = NULL;
+    mimus_status status = mimus_selftest(selector, &text);
+    int failed = status != MIMUS_OK ? cli_fail("devices", status) : CLI_DONE;
+    int shown = text != NULL ? cli_show("devices", text, raw, show_checks) : CLI_DONE;
+    return failed != CLI_DONE ? failed : shown;
+}
+
 int cmd_devices(int argc, char **argv) {
-    bool raw = false;
+    bool raw = false, selftest = false;
     const char *selector = NULL;
     const cli_option own[] = {
+        {.name = "selftest", .help = "test the device that is used", .flag = &selftest},
         {.name = "device", .value = "SELECTOR", .help = "the device to use", .text = &selector},
         {.name = "json", .help = "print the JSON document", .flag = &raw},
     };
@@ -97,6 +136,7 @@ int cmd_devices(int argc, char **argv) {
                                         "\"%s\" is one argument too many; a device is "
                                         "chosen with --device",
                                         argv[first])
+               : selftest   ? test_device(selector, raw)
                             : list_devices(selector, raw);
     options_clear(&groups);
     return code;

@@ -17,7 +17,7 @@ typedef struct cli_verb {
 } cli_verb;
 
 static const cli_verb verbs[] = {
-    {"devices", "list the OpenCL devices", cmd_devices},
+    {"devices", "list the OpenCL devices, or test one", cmd_devices},
     {"import", "write recordings of other formats as one .rec file", cmd_import},
     {"info", "describe a recording: senses, heads, actions, what is wrong with it", cmd_info},
     {"train", "train a policy on recordings, or go on with a run", cmd_train},

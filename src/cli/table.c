@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDEST = 40, CELL_BYTES = 4 * WIDEST + 8 };
+enum { WIDEST = 80, CELL_BYTES = 4 * WIDEST + 8 };
 
 struct cli_table {
     const char *columns;

@@ -10,7 +10,7 @@ typedef struct cli_table cli_table;
 cli_table *table_new(const char *columns);
 void table_free(cli_table *table);
 
-/* Fill the next cell; rows follow from the number of columns. Texts are shown in at most 40 cells
+/* Fill the next cell; rows follow from the number of columns. Texts are shown in at most 80 cells
  * of the terminal, control characters as '?'. */
 void table_cell(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -23,6 +23,14 @@ says out "platform 0: "
 run 3 devices --device no-such-device --json
 [ "$("$json" chosen <out)" = null ] || fail "$ran: chosen is not null"
 
+# The self-test.
+run 0 devices --selftest
+says out "passed"
+! grep -q FAILED out || fail "$ran: a check failed"
+run 0 devices --selftest --json --device "$id"
+[ "$("$json" passed <out)" = true ] || fail "$ran: not passed"
+refused 3 'no-such-device' devices --selftest --device no-such-device
+
 # The variable counts where no option is given.
 export MIMUS_DEVICE=no-such-device
 run 3 devices
