@@ -71,7 +71,7 @@ style() {
 build() { # name, options for cmake
     folder=$out/$1
     shift
-    cmake -G Ninja -B "$folder" -DMIMUS_WERROR=ON "$@" && ninja -C "$folder"
+    cmake -G Ninja -B "$folder" -DMIMUS_TESTS=ON -DMIMUS_WERROR=ON "$@" && ninja -C "$folder"
 }
 
 suite() { # name
@@ -116,7 +116,7 @@ kernels() {
 fuzz() {
     programs=$(cd tests/fuzz && ls fuzz_*.c) && programs=$(echo "$programs" | sed 's/\.c$//')
     cmake -G Ninja -B "$out/fuzz" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Debug \
-        -DMIMUS_WERROR=ON -DMIMUS_FUZZ=ON && ninja -C "$out/fuzz" $programs || return 1
+        -DMIMUS_TESTS=ON -DMIMUS_WERROR=ON -DMIMUS_FUZZ=ON && ninja -C "$out/fuzz" $programs || return 1
     for program in $programs; do
         found=$(mktemp -d)
         "$out/fuzz/tests/fuzz/$program" -max_total_time=10 -max_len=8192 -artifact_prefix="$logs/$program-" \

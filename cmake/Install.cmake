@@ -11,7 +11,7 @@ add_library(mimus::policy ALIAS mimus-policy)
 set_target_properties(mimus-policy PROPERTIES EXPORT_NAME policy)
 install(TARGETS mimus mimus-policy mimus-cli EXPORT mimus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/mimus.h TYPE INCLUDE)
-install(FILES LICENSE CHANGELOG.md TYPE DOC)
+install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
 install(EXPORT mimus NAMESPACE mimus:: DESTINATION ${package_dir})
 
 # A static library hands its own libraries on; a shared one has them inside.

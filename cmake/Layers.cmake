@@ -11,10 +11,6 @@ function(mimus_layer name)
     list(APPEND sources ${found})
     list(APPEND folders ${PROJECT_SOURCE_DIR}/${folder})
   endforeach()
-  if(NOT sources) # a layer that is not built yet
-    file(WRITE ${PROJECT_BINARY_DIR}/empty.c "typedef int mimus_empty;\n")
-    set(sources ${PROJECT_BINARY_DIR}/empty.c)
-  endif()
   add_library(mimus_${name} OBJECT ${sources})
   set_target_properties(mimus_${name} PROPERTIES MIMUS_FOLDERS "${folders}") # for the tests of the layers
   target_include_directories(mimus_${name} PUBLIC ${folders} ${PROJECT_SOURCE_DIR}/include)

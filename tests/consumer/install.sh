@@ -5,3 +5,4 @@ set -eu
 rm -rf "$3" "$3.first"
 "$1" --install "$2" --prefix "$3.first" >/dev/null
 mv "$3.first" "$3"
+"$3/bin/mimus" version

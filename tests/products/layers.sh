@@ -21,7 +21,6 @@ seen_by() {
     host_net) echo "base data model host_core host_ops" ;;
     host_train) echo "base data model host_core host_ops host_net" ;;
     app) echo "base data model reference report host_core host_ops host_net host_train" ;;
-    api) echo "base data model reference report host_core host_ops host_net host_train app" ;;
     cli) echo "" ;;
     *) echo "layers.sh: what may the layer $1 see?" >&2; exit 1 ;;
     esac
@@ -30,7 +29,7 @@ seen_by() {
 headers_of() { # layer
     folders=$(awk -v layer="$1" '$1 == layer {print $2}' "$table" | tr ';' ' ')
     for folder in $folders; do
-        (cd "$folder" 2>/dev/null && ls) | grep '\.h$' || true
+        (cd "$folder" && ls) | grep '\.h$' || true
     done
 }
 

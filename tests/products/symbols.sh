@@ -1,7 +1,7 @@
 #!/bin/sh
 # symbols.sh HEADER LIBMIMUS LIBMIMUS_POLICY REFUSED
-# The shared libraries export what mimus.h declares and nothing else; the one for games needs no
-# library that REFUSED, a pattern, matches.
+# The shared libraries export what mimus.h promises of them and nothing that it does not declare; the one for games
+# needs no library that REFUSED, a pattern, matches.
 set -eu
 header=$1 mimus=$2 policy=$3 refused=$4
 work=$(mktemp -d)
@@ -23,10 +23,12 @@ refuse() { # message, names
 exported() {
     nm -D --defined-only "$1" | awk '{print $3}' | sort
 }
-for library in "$mimus" "$policy"; do
-    exported "$library" >"$work/exported"
-    refuse "$library exports what $header does not declare" "$(comm -13 "$work/mimus" "$work/exported")"
-done
+exported "$mimus" >"$work/exported"
+refuse "$mimus exports what $header does not declare" "$(comm -13 "$work/mimus" "$work/exported")"
+refuse "$mimus lacks" "$(comm -23 "$work/mimus" "$work/exported")"
+exported "$policy" >"$work/exported"
+refuse "$policy exports what $header does not declare" "$(comm -13 "$work/mimus" "$work/exported")"
+refuse "$policy lacks" "$(comm -23 "$work/policy" "$work/exported")"
 refuse "$policy needs" "$(readelf -d "$policy" | grep NEEDED | grep -iE "$refused" || true)"
 refuse "$policy calls" "$(nm -D --undefined-only "$policy" | grep -E ' (cl[A-Z]|CLBlast|dlopen)' || true)"
 exit $bad
