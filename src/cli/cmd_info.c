@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Of long lists the beginning is shown; --json has them all. */
-enum { MOST_ACTIONS = 16, MOST_SENSES = 24, BAR_CELLS = 30, NAME_CELLS = 40 };
+enum { MOST_ACTIONS = 16, MOST_SENSES = 24, MOST_ROWS = 48, BAR_CELLS = 30, NAME_CELLS = 40 };
 
 static const option_page page = {
     .verb = "info",
@@ -128,7 +128,7 @@ static void show_senses(const json_t *info) {
         table_cell(rows, "%s", titles[i]);
     json_array_foreach(senses, i, sense) {
         bool still = json_is_true(json_object_get(sense, "constant"));
-        if (i >= MOST_SENSES && (!still || shown >= 2 * MOST_SENSES))
+        if (i >= MOST_SENSES && (!still || shown >= MOST_ROWS))
             continue;
         sense_row(rows, i, sense);
         shown++;
