@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 START_TEST(failure_keeps_one_line) {
     ck_assert_int_eq(mimus__fail(MIMUS_ERR_DATA, "row %d:\n%s", 7, "bad\tsense"), MIMUS_ERR_DATA);
@@ -115,6 +116,45 @@ START_TEST(a_file_is_replaced_whole_or_not_at_all) {
 }
 END_TEST
 
+/* A rename onto a device, a pipe or a link would put a file in its place. */
+START_TEST(only_regular_files_are_read_and_replaced) {
+    char pipe[512], link[512], target[512], dangling[512];
+    snprintf(pipe, sizeof pipe, "%s", test_folder_path("pipe"));
+    snprintf(link, sizeof link, "%s", test_folder_path("link"));
+    snprintf(target, sizeof target, "%s", test_folder_path("target"));
+    snprintf(dangling, sizeof dangling, "%s", test_folder_path("dangling"));
+    struct stat info;
+    int descriptor;
+    ck_assert_int_eq(mkfifo(pipe, 0666), 0);
+    test_fails(mimus__file_replace(pipe, "x", 1), MIMUS_ERR_IO, "not a regular file");
+    ck_assert_int_eq(lstat(pipe, &info), 0);
+    ck_assert(S_ISFIFO(info.st_mode));
+    test_fails(mimus__file_open(&descriptor, pipe), MIMUS_ERR_IO, "not a regular file");
+    test_fails(mimus__file_open(&descriptor, test_folder()), MIMUS_ERR_IO, "Is a directory");
+    test_fails(mimus__file_open(&descriptor, target), MIMUS_ERR_IO, "No such file");
+    test_fails(mimus__file_replace(test_folder(), "x", 1), MIMUS_ERR_IO, "Is a directory");
+    test_ok(mimus__file_replace(target, "old", 3));
+    ck_assert_int_eq(symlink("target", link), 0);
+    test_ok(mimus__file_replace(link, "longer", 6));
+    ck_assert_int_eq(lstat(link, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(lstat(target, &info), 0);
+    ck_assert_int_eq((int)info.st_size, 6);
+    test_ok(mimus__file_open(&descriptor, link));
+    close(descriptor);
+    ck_assert_int_eq(symlink("nowhere", dangling), 0);
+    test_fails(mimus__file_replace(dangling, "x", 1), MIMUS_ERR_IO, "leads nowhere");
+    test_folder_remove();
+}
+END_TEST
+
+/* "" + "/name" is a file in the root. */
+START_TEST(an_empty_name_is_refused) {
+    test_fails(mimus__file_replace("", "x", 1), MIMUS_ERR_IO, "empty");
+    test_fails(mimus__file_make_folder(""), MIMUS_ERR_IO, "empty");
+}
+END_TEST
+
 /* /dev/full gives ENOSPC at the first flush: the error must come out of commit. */
 START_TEST(a_full_disk_is_an_error) {
     mimus__file_writer writer;
@@ -183,6 +223,8 @@ int main(void) {
     tcase_add_test(all, bounded_numbers_stay_below_and_cover);
     tcase_add_test(all, numbers_are_whole_strings);
     tcase_add_test(all, a_file_is_replaced_whole_or_not_at_all);
+    tcase_add_test(all, only_regular_files_are_read_and_replaced);
+    tcase_add_test(all, an_empty_name_is_refused);
     tcase_add_test(all, a_full_disk_is_an_error);
     tcase_add_test(all, json_numbers_come_back_and_read_well);
     tcase_add_test(all, json_errors_say_where_and_what);

@@ -122,6 +122,8 @@ mimus_status mimus__run_open(mimus__run *out, const char *folder) {
     mimus_status status = MIMUS_OK;
     char *path = NULL;
     *out = (mimus__run){.lock = -1};
+    if (folder[0] == '\0')
+        return mimus__fail(MIMUS_ERR_IO, "the name of the run's folder is empty");
     MIMUS_TRY(mimus__text_copy(&out->folder, folder));
     MIMUS_TRY(mimus__run_path(&path, out, "run.json"));
     if (!mimus__file_exists(path)) {

@@ -43,6 +43,20 @@ out:
     return status;
 }
 
+mimus_status mimus__file_open(int *descriptor, const char *path) {
+    struct stat info;
+    *descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe must not block it */
+    if (*descriptor < 0)
+        return mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
+    if (fstat(*descriptor, &info) == 0 && S_ISREG(info.st_mode))
+        return MIMUS_OK;
+    close(*descriptor);
+    *descriptor = -1;
+    if (S_ISDIR(info.st_mode))
+        return mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(EISDIR));
+    return mimus__fail(MIMUS_ERR_IO, "%s: not a regular file; save what it gives to one", path);
+}
+
 /* A rename is on the disk only once its folder is synced. */
 static mimus_status sync_folder_of(const char *path) {
     mimus_status status = MIMUS_OK;
@@ -63,13 +77,32 @@ out:
     return status;
 }
 
+/* `*out` = where the content of `path` really lies, so that a rename does not replace a link. */
+static mimus_status find_target(char **out, const char *path) {
+    struct stat info;
+    if (path[0] == '\0')
+        return mimus__fail(MIMUS_ERR_IO, "the name of the file to write is empty");
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        if (S_ISDIR(info.st_mode))
+            return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(EISDIR));
+        return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: not a regular file", path);
+    }
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        *out = realpath(path, NULL);
+        if (*out != NULL)
+            return MIMUS_OK;
+        return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: the link leads nowhere", path);
+    }
+    return mimus__text_copy(out, path);
+}
+
 mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path) {
     mimus_status status = MIMUS_OK;
     int descriptor = -1;
     *writer = (mimus__file_writer){0};
-    MIMUS_TRY(mimus__text_copy(&writer->path, path));
+    MIMUS_TRY(find_target(&writer->path, path));
     /* a name of its own: two processes that write one path must not share a temporary */
-    MIMUS_TRY(mimus__text_format(&writer->temporary, "%s.XXXXXX", path));
+    MIMUS_TRY(mimus__text_format(&writer->temporary, "%s.XXXXXX", writer->path));
     descriptor = mkstemp(writer->temporary);
     if (descriptor < 0) {
         status = mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -150,8 +183,10 @@ bool mimus__file_is_folder(const char *path) {
 mimus_status mimus__file_make_folder(const char *path) {
     mimus_status status = MIMUS_OK;
     char *partial = NULL;
+    if (path[0] == '\0') /* what is put "into" it would land in the root */
+        return mimus__fail(MIMUS_ERR_IO, "the name of the folder is empty");
     MIMUS_TRY(mimus__text_copy(&partial, path));
-    for (char *c = partial + 1; *partial != '\0'; c++) {
+    for (char *c = partial + 1;; c++) {
         if (*c != '/' && *c != '\0')
             continue;
         bool last = *c == '\0';

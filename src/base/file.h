@@ -9,8 +9,13 @@
 /* Read a whole file of at most `limit` bytes; `*out` ends in an extra NUL. Free with free(). */
 mimus_status mimus__file_read(const char *path, size_t limit, char **out, size_t *bytes);
 
+/* Open a file for reading whose content can be sought, or mapped: anything but a regular file (a
+ * pipe would block, /dev/zero never end) is refused with MIMUS_ERR_IO. */
+mimus_status mimus__file_open(int *descriptor, const char *path);
+
 /* Replace a file: what `stream` gets appears under `path` whole at commit (written to a temporary
- * name in the same folder, synced, renamed), or not at all. */
+ * name in the same folder, synced, renamed), or not at all. A link stays, and what it points to is
+ * replaced; a device or a pipe is refused, because the rename would put a file in its place. */
 typedef struct mimus__file_writer {
     FILE *stream;
     char *path;

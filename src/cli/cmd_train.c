@@ -74,8 +74,14 @@ static void show_summary(const json_t *summary) {
     if (json_is_object(json_object_get(summary, "best"))) /* not before the first epoch */
         show_heads(json_object_get(summary, "best"), held_out);
     printf("To judge it: mimus eval %s RECORDING...\n"
-           "To go on:    mimus train --resume %s --epochs %.0f\n",
-           run, run, 2 * epochs);
+           "To go on:    mimus train --resume %s",
+           run, run);
+    const char *ended = cli_text(summary, "ended");
+    if (strcmp(ended, "finished") == 0)
+        printf(" --epochs %.0f", 2 * epochs);
+    else if (strcmp(ended, "stopped early") == 0)
+        fputs(" --patience 0", stdout);
+    putchar('\n');
 }
 
 /* ----------------------------------------------------------------- running */

@@ -1,10 +1,12 @@
 #include "reader.h"
 
+#include "file.h"
 #include "npz.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ------------------------------------------------------------------- sinks */
 
@@ -102,13 +104,15 @@ enum { HEAD_BYTES = 4096 };
 
 static mimus_status read_head(const char *path, uint8_t head[HEAD_BYTES], size_t *bytes) {
     mimus_status status = MIMUS_OK;
-    FILE *stream = fopen(path, "rb");
-    if (stream == NULL)
-        return mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
-    *bytes = fread(head, 1, HEAD_BYTES, stream);
-    if (ferror(stream)) /* a folder opens and then does not read */
+    int descriptor = -1;
+    MIMUS_TRY(mimus__file_open(&descriptor, path));
+    ssize_t got = pread(descriptor, head, HEAD_BYTES, 0);
+    if (got < 0)
         status = mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
-    fclose(stream);
+    else
+        *bytes = (size_t)got;
+    close(descriptor);
+out:
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include "alloc.h"
+#include "file.h"
 #include "scan.h"
 #include "sink.h"
 #include "text.h"
@@ -200,8 +201,8 @@ static bool is_rec(int descriptor, const char *format) {
 }
 
 bool mimus__recording_is_rec(const char *path, const char *format) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
+    int descriptor;
+    if (mimus__file_open(&descriptor, path) != MIMUS_OK)
         return false;
     bool rec = is_rec(descriptor, format);
     close(descriptor);
@@ -213,9 +214,8 @@ static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *s
                               const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     file *opened = &recording->file[recording->files++];
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
+    int descriptor = -1;
+    MIMUS_TRY(mimus__file_open(&descriptor, path));
     MIMUS_TRY(mimus__text_copy(&opened->path, path));
     if (is_rec(descriptor, source->format)) {
         MIMUS_TRY(adopt_memory(recording, sink)); /* rows keep the order of the files */
@@ -224,7 +224,8 @@ static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *s
         MIMUS_TRY(read_foreign(recording, sink, path, source, watch));
     }
 out:
-    close(descriptor); /* a mapping outlives it */
+    if (descriptor >= 0)
+        close(descriptor); /* a mapping outlives it */
     return status;
 }
 

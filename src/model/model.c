@@ -9,10 +9,12 @@
 #include "text.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FORMAT "mimus-checkpoint"
 #define FORMAT_VERSION "1"
@@ -599,6 +601,22 @@ out:
     return status;
 }
 
+/* Refuse what is no checkpoint by its beginning, before gigabytes of a recording are read. */
+static mimus_status check_beginning(const char *path) {
+    mimus_status status = MIMUS_OK;
+    unsigned char bytes[MIMUS__SAFETENSORS_BEGINNING];
+    int descriptor = -1;
+    MIMUS_TRY(mimus__file_open(&descriptor, path));
+    ssize_t got = read(descriptor, bytes, sizeof bytes);
+    if (got < 0)
+        status = mimus__fail(MIMUS_ERR_IO, "%s: %s", path, strerror(errno));
+    else
+        status = mimus__safetensors_check_beginning(bytes, (size_t)got, path);
+    close(descriptor);
+out:
+    return status;
+}
+
 mimus_status mimus__model_load(mimus__model **out, const char *path) {
     mimus_status status = MIMUS_OK;
     char *bytes = NULL;
@@ -608,6 +626,7 @@ mimus_status mimus__model_load(mimus__model **out, const char *path) {
                          MIMUS__MAX_SENSES * (2 * sizeof(float)) + MIMUS__MAX_SAFETENSORS_HEADER +
                          8;
     *out = NULL;
+    MIMUS_TRY(check_beginning(path));
     MIMUS_TRY(mimus__file_read(path, limit, &bytes, &size));
     MIMUS_TRY(mimus__model_decode(out, bytes, size, path));
 out:

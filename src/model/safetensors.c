@@ -170,12 +170,9 @@ static mimus_status take_metadata(mimus__safetensors *file) {
     return MIMUS_OK;
 }
 
-mimus_status mimus__safetensors_parse(mimus__safetensors *out, const void *bytes, size_t size,
-                                      const char *where) {
-    mimus_status status = MIMUS_OK;
+mimus_status mimus__safetensors_check_beginning(const void *bytes, size_t size, const char *where) {
     const unsigned char *content = bytes;
-    *out = (mimus__safetensors){.where = where};
-    if (size < LENGTH_BYTES + 2)
+    if (size < MIMUS__SAFETENSORS_BEGINNING)
         return mimus__fail(MIMUS_ERR_FORMAT, "%s: %zu bytes are too few for a safetensors file",
                            where, size);
     uint64_t length = get_u64(content);
@@ -185,6 +182,16 @@ mimus_status mimus__safetensors_parse(mimus__safetensors *out, const void *bytes
         return mimus__fail(MIMUS_ERR_FORMAT,
                            "%s: a header of %" PRIu64 " bytes; at most %d are allowed", where,
                            length, MIMUS__MAX_SAFETENSORS_HEADER);
+    return MIMUS_OK;
+}
+
+mimus_status mimus__safetensors_parse(mimus__safetensors *out, const void *bytes, size_t size,
+                                      const char *where) {
+    mimus_status status = MIMUS_OK;
+    const unsigned char *content = bytes;
+    *out = (mimus__safetensors){.where = where};
+    MIMUS_TRY(mimus__safetensors_check_beginning(bytes, size, where));
+    uint64_t length = get_u64(content);
     if (length > size - LENGTH_BYTES)
         return mimus__fail(MIMUS_ERR_FORMAT,
                            "%s: truncated: a header of %" PRIu64 " bytes in a file of %zu", where,

@@ -12,6 +12,8 @@
 #include <stdio.h>
 
 enum {
+    MIMUS__SAFETENSORS_BEGINNING =
+        10, /* bytes: the header's length, and no header is shorter than {} */
     MIMUS__MAX_SAFETENSORS_HEADER = 100000000, /* bytes, as the reference implementation */
     MIMUS__TENSOR_NAME_BYTES = 64,
     MIMUS__TENSOR_RANK = 2,
@@ -35,6 +37,10 @@ typedef struct mimus__safetensors {
     const unsigned char *buffer; /* borrowed */
     size_t bytes;                /* of the buffer */
 } mimus__safetensors;
+
+/* Whether a file that begins with these `size` bytes, MIMUS__SAFETENSORS_BEGINNING or more, can be
+ * a container at all: a header of a possible length. MIMUS_ERR_FORMAT names `where`. */
+mimus_status mimus__safetensors_check_beginning(const void *bytes, size_t size, const char *where);
 
 /* Parse and verify the container: the header's size and form, every tensor's bounds against its
  * dtype and shape, no overlap, no hole. `bytes` is borrowed until clear. MIMUS_ERR_FORMAT names

@@ -70,6 +70,7 @@ for signal in INT:130 TERM:143; do
     says err "mimus train: stopping after this epoch (again to quit at once)"
     says err "mimus train: stopped after epoch"
     says out "stopped: stopped on request after epoch"
+    grep -qx "To go on:    mimus train --resume stopped" out || fail "$ran: it has epochs left to go on with"
     epochs=$(wc -l <stopped/metrics.jsonl)
     run 0 train --resume stopped --epochs $((epochs + 1)) --json
     [ "$("$json" epochs_run <out)" = 1 ] || fail "$ran: does not go on where it stopped"

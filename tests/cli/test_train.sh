@@ -17,6 +17,12 @@ refused 2 'have no options' train play.rec -o run --senses obs
 refused 1 'no-such.rec' train no-such.rec -o run
 refused 1 'no-such.json' train play.rec -o run --config no-such.json
 refused 1 'no-such-run' train --resume no-such-run
+refused 1 "folder is empty" train --resume ""
+refused 1 "folder is empty" train play.rec -o ""
+mkfifo pipe
+refused 1 'pipe: not a regular file' train pipe -o run
+refused 1 'pipe: not a regular file' eval pipe play.rec
+refused 1 'play.rec: not a safetensors file' eval play.rec play.rec
 refused 3 'no-such-device' train play.rec -o run --device no-such-device
 refused 1 '/dev/null: ' train play.rec -o /dev/null/run $small -q
 [ ! -e run ] || fail "nothing was trained, and there is a folder"
