@@ -231,6 +231,42 @@ START_TEST(a_failed_start_leaves_nothing_behind) {
 }
 END_TEST
 
+static void write_labels(const char *path, uint16_t training, uint16_t last, float weight) {
+    const mimus_head head = {.actions = 3};
+    const mimus_schema schema = {.senses = 1, .heads = 1, .head = &head, .weights = true};
+    mimus_recorder *recorder;
+    unlink(path);
+    test_ok(mimus_recorder_open(&recorder, path, &schema, MIMUS_RECORDER_CREATE));
+    for (int i = 0; i < 40; i++) {
+        const float sense = (float)i;
+        const uint16_t label = i == 39 ? last : training;
+        test_ok(mimus_recorder_append(recorder, &sense, &label, NULL, weight));
+        test_ok(mimus_recorder_end_episode(recorder));
+    }
+    test_ok(mimus_recorder_close(recorder));
+}
+
+/* Such a run would "finish" with a loss of 0. */
+START_TEST(a_recording_that_says_nothing_is_refused) {
+    char path[512];
+    const char *const files[] = {path};
+    const mimus_source mute = {.paths = files, .count = 1};
+    snprintf(path, sizeof path, "%s", test_folder_path("mute.rec"));
+    write_labels(path, MIMUS_NO_LABEL, MIMUS_NO_LABEL, 1);
+    test_fails(mimus_train(&mute, config, run_a, NULL, NULL), MIMUS_ERR_DATA,
+               "none of the 36 training samples has a label");
+    write_labels(path, MIMUS_NO_LABEL, 1, 1); /* one label: in one part or in the other */
+    test_fails(mimus_train(&mute, config, run_a, NULL, NULL), MIMUS_ERR_DATA, "has a label");
+    write_labels(path, 1, 1, 0);
+    test_fails(mimus_train(&mute, config, run_a, NULL, NULL), MIMUS_ERR_DATA, "the weight 0");
+    test_ok(mimus_config_set(config, "head_weights", "0"));
+    write_labels(path, 1, 1, 1);
+    test_fails(mimus_train(&mute, config, run_a, NULL, NULL), MIMUS_ERR_DATA,
+               "a head with a weight");
+    ck_assert(!mimus__file_exists(run_a));
+}
+END_TEST
+
 START_TEST(a_resume_keeps_settings_and_recording) {
     test_ok(mimus_train(&source, config, run_a, NULL, NULL));
     test_ok(mimus_config_set(config, "lr", "0.1"));
@@ -335,6 +371,7 @@ int main(void) {
     tcase_add_test(all, early_stopping_stops);
     tcase_add_test(all, a_folder_with_something_in_it_is_refused);
     tcase_add_test(all, a_failed_start_leaves_nothing_behind);
+    tcase_add_test(all, a_recording_that_says_nothing_is_refused);
     tcase_add_test(all, a_resume_keeps_settings_and_recording);
     tcase_add_test(all, two_processes_do_not_train_into_one_run);
     tcase_add_test(all, eval_agrees_with_training);

@@ -362,7 +362,11 @@ mimus_status mimus__discovery_choose(const mimus__discovery *found, const char *
         return MIMUS_OK;
     list_all(found, list);
     if (selector[0] == '\0')
-        return mimus__fail(MIMUS_ERR_NO_DEVICE, "no usable OpenCL device; there are: %s", list);
+        return mimus__fail(MIMUS_ERR_NO_DEVICE, "no usable OpenCL device; there are: %s%s", list,
+                           strstr(list, "Portable Computing Language") != NULL
+                               ? " (it has no device where it cannot write to its cache: set "
+                                 "POCL_CACHE_DIR to a folder that it may write to)"
+                               : "");
     return mimus__fail(MIMUS_ERR_NO_DEVICE, "no OpenCL device matches \"%s\"%s; there are: %s",
                        selector, from, list);
 }

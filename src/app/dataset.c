@@ -22,12 +22,48 @@ out:
     return status;
 }
 
+/* A part that says nothing has a loss of 0, which no other epoch would ever better. */
+static mimus_status check_part(const mimus__statistics *statistics, const mimus__rows *rows,
+                               const mimus_schema *schema, const mimus_config *config,
+                               const char *part, const char *advice) {
+    uint64_t labels = 0;
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        if (h >= config->head_weight_count || config->head_weights[h] > 0)
+            labels += statistics->labels[h];
+    }
+    if (labels == 0)
+        return mimus__fail(MIMUS_ERR_DATA, "none of the %llu %s samples has a label%s%s",
+                           (unsigned long long)rows->samples, part,
+                           config->head_weight_count > 0 ? " of a head with a weight" : "", advice);
+    if (!(statistics->weight > 0))
+        return mimus__fail(MIMUS_ERR_DATA, "all of the %llu %s samples have the weight 0%s",
+                           (unsigned long long)rows->samples, part, advice);
+    return MIMUS_OK;
+}
+
+static mimus_status check_heldout(const mimus__dataset *dataset, const mimus_config *config) {
+    mimus_status status = MIMUS_OK;
+    mimus__statistics statistics = {0};
+    const mimus__rows *rows = &dataset->split.heldout;
+    if (rows->samples == 0)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__statistics_new(&statistics, dataset->recording, rows));
+    MIMUS_TRY(check_part(&statistics, rows, mimus__recording_schema(dataset->recording), config,
+                         "held-out", "; hold out more or nothing, or split by another seed"));
+out:
+    mimus__statistics_clear(&statistics);
+    return status;
+}
+
 mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *config) {
     mimus_status status = MIMUS_OK;
     MIMUS_TRY(mimus__split_new(&dataset->split, dataset->recording, &dataset->audit,
                                config->heldout, config->seed));
     MIMUS_TRY(
         mimus__statistics_new(&dataset->statistics, dataset->recording, &dataset->split.training));
+    MIMUS_TRY(check_part(&dataset->statistics, &dataset->split.training,
+                         mimus__recording_schema(dataset->recording), config, "training", ""));
+    MIMUS_TRY(check_heldout(dataset, config));
 out:
     return status;
 }

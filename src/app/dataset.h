@@ -18,7 +18,9 @@ typedef struct mimus__dataset {
 mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source,
                                  const mimus_watch *watch);
 
-/* Split by the configuration's held-out fraction and seed, and count the training part. */
+/* Split by the configuration's held-out fraction and seed, and count the training part.
+ * MIMUS_ERR_DATA when a part has no label, or no weight but 0: nothing could be learned or judged.
+ */
 mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *config);
 
 void mimus__dataset_clear(mimus__dataset *dataset);
