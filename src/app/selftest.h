@@ -90,7 +90,8 @@ typedef mimus_status mimus__selftest_check(mimus__device *device,
 mimus__selftest_check mimus__selftest_gather;
 
 /* One product of one back end, every activation, every variant of the back end. variant: product +
- * 3 * back end (tile, CLBlast). MIMUS_ERR_UNSUPPORTED when the back end cannot be had. */
+ * 3 * back end (tile, CLBlast). MIMUS_ERR_UNSUPPORTED when the back end cannot be had, or is none
+ * that training would choose on this device. */
 mimus__selftest_check mimus__selftest_product;
 /* The naive products that choose between the back ends at a start. */
 mimus__selftest_check mimus__selftest_naive;

@@ -29,7 +29,7 @@ typedef struct bench {
 
 static mimus_status make_arrays(bench *b) {
     mimus_status status = MIMUS_OK;
-    uint32_t senses = b->sample->schema->senses;
+    size_t senses = b->sample->schema->senses;
     size_t x = (size_t)RUNS * PADDED * b->width;
     size_t labels = (size_t)RUNS * PADDED * b->store.layout.label_words;
     mimus__rng rng = {.seed = 2};
@@ -65,8 +65,9 @@ static mimus_status make_gather(bench *b, mimus__device *device, uint64_t shard_
     MIMUS_TRY(mimus__gather_new(&b->gather, device, &b->store, &b->hyper, STACK, x, RUNS, PADDED,
                                 b->width));
     for (uint32_t r = 0; r < RUNS; r++)
-        MIMUS_TRY(mimus__gather_normalise(b->gather, r, b->mean + r * sample->schema->senses,
-                                          b->scale + r * sample->schema->senses));
+        MIMUS_TRY(mimus__gather_normalise(b->gather, r,
+                                          b->mean + (size_t)r * sample->schema->senses,
+                                          b->scale + (size_t)r * sample->schema->senses));
 out:
     return status;
 }

@@ -267,6 +267,9 @@ mimus_status mimus__selftest_product(mimus__device *device, const mimus__selftes
     mimus_status status = MIMUS_OK;
     bench b = {0};
     (void)sample;
+    const char *unsuited = type->unsuited(device); /* nor will training use it by itself */
+    if (unsuited != NULL)
+        return mimus__fail(MIMUS_ERR_UNSUPPORTED, "%s", unsuited);
     uint32_t settings = type->variants(device, &problem);
     for (uint32_t setting = 0; setting < settings; setting++) {
         MIMUS_TRY(make_bench(&b, device, type, setting));

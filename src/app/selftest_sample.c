@@ -154,8 +154,9 @@ void mimus__selftest_label_words(const mimus__selftest_batch *batch, uint32_t i,
                                  const mimus__row_layout *layout, uint32_t *words) {
     const uint16_t *actions = batch->actions + (size_t)i * HEADS;
     for (uint32_t w = 0; w < layout->action_words; w++) {
-        uint32_t high = 2 * w + 1 < HEADS ? actions[2 * w + 1] : MIMUS_NO_LABEL;
-        words[w] = actions[2 * w] | high << 16;
+        size_t low = (size_t)2 * w;
+        uint32_t high = low + 1 < HEADS ? actions[low + 1] : MIMUS_NO_LABEL;
+        words[w] = actions[low] | high << 16;
     }
     for (uint32_t w = 0; w < layout->mask_words; w++)
         words[layout->action_words + w] = batch->masks[(size_t)i * MASK_WORDS + w];

@@ -91,9 +91,9 @@ static mimus_status make_parts(bench *b) {
     MIMUS_TRY(mimus__loss_new(&b->loss, b->device, sample->schema, &b->store.layout,
                               &b->device_hyper, RUNS, b->network->capacity,
                               layout->padded[b->shape.layers]));
-    uint32_t columns = mimus__loss_columns(b->loss);
-    MIMUS_TRY(mimus__optimizer_new(&b->optimizer, b->network, b->config, &b->device_hyper, columns,
-                                   b->steps));
+    size_t columns = mimus__loss_columns(b->loss);
+    MIMUS_TRY(mimus__optimizer_new(&b->optimizer, b->network, b->config, &b->device_hyper,
+                                   (uint32_t)columns, b->steps));
     MIMUS_TRY(
         mimus__buffer_new(&b->heldout, b->device, RUNS * columns * sizeof(float), "the self-test"));
 out:
