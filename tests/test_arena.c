@@ -163,7 +163,7 @@ static duel_history remember_games(uint64_t seed) {
 /* Whoever changes the rules, the senses or the expert changes what every seed records: then this
  * number changes too, and docs/arena.md's figures are measured again. */
 START_TEST(a_thousand_steps_are_the_same_everywhere) {
-    ck_assert_msg(remember_games(1).hash == UINT64_C(0x2539BF9B387BA77A), "the hash is 0x%016llX",
+    ck_assert_msg(remember_games(1).hash == UINT64_C(0xEDEAA32B51E27607), "the hash is 0x%016llX",
                   (unsigned long long)remember_games(1).hash);
     ck_assert(remember_games(1).hash != remember_games(2).hash);
 }
@@ -397,7 +397,7 @@ START_TEST(every_sense_and_mask_tells_something) {
             ck_assert_msg(survey.tally.chosen[game_first((game_head)head) + a] > 0,
                           "%s: action %d is never chosen", head_name(head), a);
         }
-        ck_assert_msg(most > survey.turns / 10, "the mask of %s hardly forbids anything",
+        ck_assert_msg(most > survey.turns / 20, "the mask of %s hardly forbids anything",
                       head_name(head));
         ck_assert_msg(survey.forced[head] < survey.turns / 4, "%s has often no choice",
                       head_name(head));

@@ -91,9 +91,7 @@ static bool to_number(const char *text, uint64_t *out) {
 }
 
 static int store(const argument_page *page, const argument *option, const char *value) {
-    if (option->flag != NULL)
-        *option->flag = true;
-    else if (option->text != NULL)
+    if (option->text != NULL)
         *option->text = value;
     else if (!to_number(value, option->number))
         return complain_usage(page->verb, "--%s takes a whole number, not \"%s\"", option->name,
@@ -108,14 +106,15 @@ static int take(const argument_page *page, int argc, char **argv, int *at) {
     if (option == NULL)
         return complain_usage(page->verb, word[0] == '-' ? "unknown option %s" : "what is \"%s\"?",
                               word);
-    if (option->value == NULL && value != NULL)
-        return complain_usage(page->verb, "--%s takes no value", option->name);
-    if (option->value != NULL && value == NULL) {
-        if (*at + 1 >= argc)
-            return complain_usage(page->verb, "--%s needs a value, %s", option->name,
-                                  option->value);
-        value = argv[++*at];
+    if (option->flag != NULL) {
+        *option->flag = true;
+        return value == NULL ? EXIT_DONE
+                             : complain_usage(page->verb, "--%s takes no value", option->name);
     }
+    if (value == NULL && *at + 1 < argc)
+        value = argv[++*at];
+    if (value == NULL)
+        return complain_usage(page->verb, "--%s needs a value, %s", option->name, option->value);
     return store(page, option, value);
 }
 

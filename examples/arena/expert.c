@@ -121,10 +121,13 @@ static void prefer_drive(const int32_t *s, int32_t *preference) {
 
 /* ------------------------------------------------------- turret, gun, gear */
 
-/* Turn at the rate that comes nearest to what the gun is off. */
+/* Turn at the rate that comes nearest to what the gun is off: from where the enemy is while
+ * loading, from where a shell would meet it when loaded. */
 static void prefer_turret(const int32_t *s, int32_t *preference) {
     static const int32_t faster_from[] = {0, 12, 38, 92, 190, 400}; /* angles */
-    int32_t off = s[SENSE_lead_wide] / (2 * SENSE_ONE / FIXED_TURN);
+    int32_t wide =
+        s[SENSE_lead_wide] + product(s[SENSE_aim_wide] - s[SENSE_lead_wide], s[SENSE_reload]);
+    int32_t off = wide / (2 * SENSE_ONE / FIXED_TURN);
     int32_t steps = 0;
     for (int i = 0; i < TURRETS / 2; i++)
         steps += ramp(fixed_abs(off), faster_from[i], faster_from[i + 1]);
@@ -136,7 +139,7 @@ static void prefer_turret(const int32_t *s, int32_t *preference) {
 static void prefer_gun(const int32_t *s, int32_t *preference) {
     int32_t hidden = SENSE_ONE - s[SENSE_enemy_in_sight];
     preference[GUN_HOLD] = 0;
-    preference[GUN_SHELL] = 5 * BIT - bits(fixed_abs(s[SENSE_lead_fine]), 800) -
+    preference[GUN_SHELL] = 6 * BIT - bits(fixed_abs(s[SENSE_lead_fine]), 950) -
                             bits(ramp(s[SENSE_enemy_distance], 1000, 3000), 300) -
                             bits(SENSE_ONE - s[SENSE_ammo], 100) - bits(hidden, 700);
     preference[GUN_BURST] = bits(fall(s[SENSE_enemy_distance], 500, 1250), 600) - 2 * BIT -
@@ -144,22 +147,26 @@ static void prefer_gun(const int32_t *s, int32_t *preference) {
                             bits(hidden, 500);
 }
 
-/* Fast when there is a way to go or something to get away from, and energy for it. */
+/* Whole: hurry when far, take time when near; hurt: the other way round. Hurry from shells. */
 static void prefer_gear(const int32_t *s, int32_t *preference) {
-    int32_t position = SENSE_ONE + percent(ramp(s[SENSE_enemy_distance], 600, 1800), 150) +
-                       percent(s[SENSE_shell0_urgency], 150) + SENSE_ONE - s[SENSE_enemy_in_sight] +
-                       percent(s[SENSE_energy] - SENSE_ONE / 2, 150) - percent(s[SENSE_heat], 150);
+    int32_t far = 2 * ramp(s[SENSE_enemy_distance], 500, 1700) - SENSE_ONE;
+    int32_t whole = 2 * ramp(s[SENSE_health], 1000, 3600) - SENSE_ONE;
+    int32_t position = 2 * SENSE_ONE + percent(product(far, whole), 200) +
+                       percent(s[SENSE_shell0_urgency], 130) - percent(s[SENSE_heat], 150);
     prefer_near(preference, GEARS, fixed_clamp(position, 0, (GEARS - 1) * SENSE_ONE), 250);
 }
 
 /* --------------------------------------------------- guard, shield and crew */
 
-/* Guard against the most urgent shell, without one against the enemy. */
+/* Guard against the most urgent shell, without one against the enemy, and where it went to when it
+ * is out of sight. */
 static void prefer_guard(const int32_t *s, int32_t *preference) {
     int32_t urgency = s[SENSE_shell0_urgency];
     fixed_local from = {0};
     wish_add(&from, s[SENSE_enemy_bearing_ahead], s[SENSE_enemy_bearing_right],
-             SENSE_ONE - urgency);
+             product(s[SENSE_enemy_in_sight], SENSE_ONE - urgency));
+    wish_add(&from, s[SENSE_enemy_speed_ahead], s[SENSE_enemy_speed_right],
+             2 * product(SENSE_ONE - s[SENSE_enemy_in_sight], SENSE_ONE - urgency));
     wish_add(&from, s[SENSE_shell0_bearing_ahead], s[SENSE_shell0_bearing_right],
              percent(urgency, 150));
     for (int a = 0; a < GUARDS; a++) {
@@ -183,14 +190,14 @@ static void prefer_shield(const int32_t *s, int32_t *preference) {
 /* Whatever is needed most. */
 static void prefer_crew(const int32_t *s, int32_t *preference) {
     int32_t hurt = SENSE_ONE - s[SENSE_health];
-    int32_t aimed = SENSE_ONE - fixed_abs(s[SENSE_lead_near]);
+    int32_t off = fixed_abs(s[SENSE_lead_fine]);
     int32_t near = fall(s[SENSE_enemy_distance], 300, 1200);
     int32_t behind = fall(s[SENSE_enemy_bearing_ahead], -SENSE_ONE, SENSE_ONE / 2);
-    preference[CREW_CHARGE] = bits(SENSE_ONE - s[SENSE_energy], 500);
-    preference[CREW_LOAD] = bits(s[SENSE_reload], 250) + bits(aimed, 200);
-    preference[CREW_REPAIR] = bits(hurt, 500) + bits(SENSE_ONE - s[SENSE_enemy_threat], 150);
+    preference[CREW_CHARGE] = bits(SENSE_ONE - s[SENSE_energy], 250) + bits(off, 120);
+    preference[CREW_LOAD] = bits(product(s[SENSE_reload], SENSE_ONE - off), 600);
+    preference[CREW_REPAIR] = bits(product(hurt, SENSE_ONE - s[SENSE_enemy_threat]), 700);
     preference[CREW_VENT] = bits(s[SENSE_heat], 700) - BIT;
-    preference[CREW_SMOKE] = bits(s[SENSE_enemy_threat], 500) + bits(hurt, 200) - 2 * BIT;
+    preference[CREW_SMOKE] = bits(s[SENSE_enemy_threat], 800) + bits(hurt, 200) - 2 * BIT;
     preference[CREW_MINE] = bits(product(near, behind), 900) - 2 * BIT;
     preference[CREW_TRACKS] = 4 * BIT + bits(s[SENSE_tracks], 300);
 }
@@ -202,7 +209,7 @@ static void prefer_crew(const int32_t *s, int32_t *preference) {
 static uint32_t power(int32_t below) {
     if (below >= 20 * BIT)
         return 1;
-    int64_t f = below % BIT * (65536 / BIT);
+    int64_t f = (int64_t)(below % BIT) * (65536 / BIT);
     int64_t bend = 15116 - f * 2562 / 65536;
     int64_t part = 65536 - f * (45322 - f * bend / 65536) / 65536;
     return (uint32_t)((part * (EXPERT_WEIGHT / 65536)) >> (below / BIT));
@@ -247,9 +254,9 @@ void expert_best(const uint32_t weights[GAME_ACTIONS], uint16_t actions[GAME_HEA
     for (int head = 0; head < GAME_HEADS; head++) {
         const uint32_t *weight = weights + game_first((game_head)head);
         actions[head] = 0;
-        for (uint16_t a = 1; a < game_actions((game_head)head); a++)
+        for (int a = 1; a < game_actions((game_head)head); a++)
             if (weight[a] > weight[actions[head]])
-                actions[head] = a;
+                actions[head] = (uint16_t)a;
     }
 }
 

@@ -45,6 +45,8 @@ int32_t fixed_cos(int32_t angle) {
  * "Efficient approximations for the arctangent function", IEEE SPM 23(3), 2006, eq. 9. Here z is
  * times 2^14, and the bracket is in hundredths of an angle unit. */
 static int32_t octant_angle(int64_t low, int64_t high) {
+    if (high == 0)
+        return 0;
     int64_t z = low * 16384 / high;
     int64_t bend = z * (16384 - z) / 16384;
     int64_t bracket = 15952 + 4322 * z / 16384;
@@ -53,8 +55,6 @@ static int32_t octant_angle(int64_t low, int64_t high) {
 
 int32_t fixed_angle(int64_t x, int64_t y) {
     int64_t across = x < 0 ? -x : x, down = y < 0 ? -y : y;
-    if (across == 0 && down == 0)
-        return 0;
     int32_t angle =
         across >= down ? octant_angle(down, across) : FIXED_TURN / 4 - octant_angle(across, down);
     if (x < 0)

@@ -190,7 +190,7 @@ static void look(game_state *game, int seat) {
     const game_tank *self = &game->tank[seat], *other = &game->tank[!seat];
     game_contact *contact = &game->tank[seat].contact;
     bool hidden = other->smoke > 0 || rock_between(game, self->x, self->y, other->x, other->y);
-    if (!hidden || within(self->x - other->x, self->y - other->y, 6 * TANK_RADIUS)) {
+    if (!hidden || within(self->x - other->x, self->y - other->y, PRESENCE)) {
         see(game, seat);
     } else if (++contact->age % HEARING == 0) { /* the noise gives the place away */
         contact->x = other->x;
@@ -417,7 +417,7 @@ static void fire_shell(game_state *game, int seat) {
     tank->reload = RELOAD;
     tank->recoil = 3;
     meter_add(&tank->heat, 60);
-    int32_t spread = 6 + fixed_abs(tank->speed) / 12; /* a moving gun is a shaking gun */
+    int32_t spread = 6 + fixed_abs(tank->speed) / 24; /* a moving gun is a shaking gun */
     int32_t angle = tank->turret + fixed_random_between(&game->random, -spread, spread);
     int32_t ux = fixed_cos(angle), uy = fixed_sin(angle);
     for (int i = 0; i < SHELLS; i++) {

@@ -65,19 +65,20 @@ enum {
     ROCKS = 6,
     DEPOTS = 2,
     AMMO = 24,
+    SMOKES = 3,
     BURST_RANGE = 18000,
+    MINE_RADIUS = 2400,
+    DEPOT_RADIUS = 3000,
+    PRESENCE = 6 * TANK_RADIUS, /* nothing hides a tank that is nearer */
+    HEARING = 8,                /* a hidden tank's noise gives its place away this often */
     RELOAD = 8,
     TRACKS_MAX = 24,
     OVERLOAD = 24,
+    CALM = 16,
     SMOKE = 12,
-    SMOKES = 3,
     SMOKE_WAIT = 40,
     MINE_WAIT = 30,
-    MINE_RADIUS = 2400,
-    CALM = 16,
-    DEPOT_RADIUS = 3000,
     DEPOT_WAIT = 60,
-    HEARING = 8,
 };
 
 /* What a player knows of the other tank: as it was when it was last in sight. */

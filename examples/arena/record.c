@@ -127,18 +127,19 @@ static void show_summary(const record_session *session, double took) {
 }
 
 static bool record(record_session *session) {
-    char *json = NULL;
-    bool done = false;
-    if (record_all(session) != MIMUS_OK)
+    mimus_status status = record_all(session);
+    if (status == MIMUS_OK) {
+        char *json = metadata(session);
+        if (json == NULL) {
+            complain("record", "out of memory");
+            return false;
+        }
+        status = mimus_recorder_set_metadata(session->recorder, json);
+        free(json);
+    }
+    if (status != MIMUS_OK)
         complain_mimus("record");
-    else if ((json = metadata(session)) == NULL)
-        complain("record", "out of memory");
-    else if (mimus_recorder_set_metadata(session->recorder, json) != MIMUS_OK)
-        complain_mimus("record");
-    else
-        done = true;
-    free(json);
-    return done;
+    return status == MIMUS_OK;
 }
 
 static int run(record_session *session) {

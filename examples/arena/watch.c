@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { COLUMNS = 64, ROWS = 32, FRAME_MS = 70, PLAIN_EVERY = 16 };
+enum { ROWS = 32, ROWS_LEAST = 12, ROWS_BELOW = 9, FRAME_MS = 70, PLAIN_EVERY = 16 };
 
 /* What stands in a cell; the eight ways a hull can look come last. */
 typedef enum watch_glyph {
@@ -41,23 +42,24 @@ typedef struct watch_screen {
     bool animates, colours;
     const char *const *glyphs;
     const char *name[2]; /* of the players */
-    watch_cell cell[ROWS][COLUMNS];
+    int rows, columns;   /* of the map; a cell is twice as high as wide */
+    watch_cell cell[ROWS][2 * ROWS];
 } watch_screen;
 
 /* ----------------------------------------------------------------- the map */
 
 static void draw(watch_screen *screen, int64_t x, int64_t y, watch_glyph glyph,
                  const char *colour) {
-    int64_t column = x * COLUMNS / GAME_SIDE, row = y * ROWS / GAME_SIDE;
-    if (x >= 0 && y >= 0 && column < COLUMNS && row < ROWS)
+    int64_t column = x * screen->columns / GAME_SIDE, row = y * screen->rows / GAME_SIDE;
+    if (x >= 0 && y >= 0 && column < screen->columns && row < screen->rows)
         screen->cell[row][column] = (watch_cell){glyph, colour};
 }
 
 static void draw_rocks(watch_screen *screen, const game_state *game) {
-    for (int row = 0; row < ROWS; row++)
-        for (int column = 0; column < COLUMNS; column++) {
-            int32_t x = (2 * column + 1) * GAME_SIDE / COLUMNS / 2;
-            int32_t y = (2 * row + 1) * GAME_SIDE / ROWS / 2;
+    for (int row = 0; row < screen->rows; row++)
+        for (int column = 0; column < screen->columns; column++) {
+            int32_t x = (2 * column + 1) * GAME_SIDE / screen->columns / 2;
+            int32_t y = (2 * row + 1) * GAME_SIDE / screen->rows / 2;
             for (int i = 0; i < ROCKS; i++)
                 if (fixed_length(x - game->rock[i].x, y - game->rock[i].y) < game->rock[i].radius)
                     draw(screen, x, y, GLYPH_ROCK, NULL);
@@ -99,18 +101,18 @@ static void draw_all(watch_screen *screen, const game_state *game) {
 
 /* --------------------------------------------------------------- the frame */
 
-static void show_border(void) {
+static void show_border(const watch_screen *screen) {
     putchar('+');
-    for (int column = 0; column < COLUMNS; column++)
+    for (int column = 0; column < screen->columns; column++)
         putchar('-');
     puts("+");
 }
 
 static void show_map(const watch_screen *screen) {
-    show_border();
-    for (int row = 0; row < ROWS; row++) {
+    show_border(screen);
+    for (int row = 0; row < screen->rows; row++) {
         putchar('|');
-        for (int column = 0; column < COLUMNS; column++) {
+        for (int column = 0; column < screen->columns; column++) {
             const watch_cell *cell = &screen->cell[row][column];
             bool colours = screen->colours && cell->colour != NULL;
             printf("%s%s%s", colours ? cell->colour : "", screen->glyphs[cell->glyph],
@@ -118,7 +120,7 @@ static void show_map(const watch_screen *screen) {
         }
         puts("|");
     }
-    show_border();
+    show_border(screen);
 }
 
 static int tenths(int32_t meter) {
@@ -159,7 +161,17 @@ static void show(watch_screen *screen, const game_state *game) {
 
 /* ------------------------------------------------------------- the command */
 
+/* As high as the terminal has room for. */
+static int map_rows(void) {
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+        return ROWS;
+    return fixed_clamp(size.ws_row - ROWS_BELOW, ROWS_LEAST, ROWS);
+}
+
 static void prepare(watch_screen *screen) {
+    screen->rows = map_rows();
+    screen->columns = 2 * screen->rows;
     const char *terminal = getenv("TERM"), *no_colour = getenv("NO_COLOR");
     screen->animates = isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
     screen->colours = screen->animates && (no_colour == NULL || no_colour[0] == 0);
