@@ -179,7 +179,8 @@ MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float
 /* What is reported while a long call works. Every member may be NULL; the calls come from the
  * thread that made the long call. */
 typedef struct mimus_progress {
-    const char *phase;      /* "import", "load", "audit", "upload", "prepare", "train", "eval" */
+    const char *phase;      /* "import", "load", "audit", "upload", "prepare", "train", "eval",
+                               "measure", "reference" */
     uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
     double seconds;         /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */
@@ -285,6 +286,33 @@ typedef enum mimus_part { MIMUS_PART_ALL, MIMUS_PART_HELDOUT, MIMUS_PART_TRAININ
 MIMUS_API mimus_status mimus_eval(const char *model, const mimus_source *source, mimus_part part,
                                   const char *device, bool confusion, const mimus_watch *watch,
                                   char **json);
+
+/* What to measure. Zeroes and NULLs leave the choice to the workload. */
+typedef struct mimus_bench_options {
+    const char *workload; /* a name of mimus_bench_describe; NULL: the first */
+    const char *device;   /* selector, as for mimus_devices */
+    bool all_devices;     /* every device there is, held against the double-precision reference */
+    const mimus_source *recording; /* NULL: made up, in the workload's shape */
+    uint64_t samples;              /* of a recording that is made up; 0: 262,144 */
+    uint32_t epochs;               /* 2 or more; 0: 3 */
+    uint32_t batch;
+    const char *hidden; /* as the setting of that name: "128,128" */
+    const char *gemm;   /* "auto", "clblast", "tile" */
+} mimus_bench_options;
+
+typedef struct mimus_workload {
+    const char *name; /* "reference" */
+    const char *help; /* one line */
+} mimus_workload;
+
+/* The workloads there are; false past the last. */
+MIMUS_API bool mimus_bench_describe(size_t index, mimus_workload *out);
+
+/* Measure training: what the device could do, what the phases of a step take, and what an epoch
+ * takes over what it would take at the device's best (docs/performance.md). `*json` is as
+ * docs/json.md describes it. With all_devices, one that fails says so in its row. */
+MIMUS_API mimus_status mimus_bench(const mimus_bench_options *options, const mimus_watch *watch,
+                                   char **json);
 
 #ifdef __cplusplus
 }

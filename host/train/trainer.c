@@ -258,6 +258,10 @@ const mimus__gemm *mimus__trainer_gemm(const mimus__trainer *trainer) {
     return trainer->network->gemm;
 }
 
+const mimus__network *mimus__trainer_network(const mimus__trainer *trainer) {
+    return trainer->network;
+}
+
 /* ------------------------------------------------------------------ enqueuing */
 
 /* Rows of batch `step` of `total`: the last is short, not dropped. */
@@ -266,22 +270,39 @@ static uint32_t rows_of(const mimus__trainer *trainer, uint32_t step, uint32_t t
     return total - first < trainer->batch ? total - first : trainer->batch;
 }
 
-static mimus_status training_step(mimus__trainer *trainer, uint32_t epoch, uint32_t step) {
-    mimus_status status = MIMUS_OK;
+/* The learning rate's factor. */
+static float rate_of(const mimus__trainer *trainer, uint64_t global_step) {
+    uint64_t all_steps = (uint64_t)trainer->config->epochs * trainer->steps;
+    return (float)mimus__config_rate(trainer->config, global_step, all_steps, trainer->steps);
+}
+
+mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase phase, uint32_t epoch,
+                                  uint32_t step) {
     mimus__network *network = trainer->network;
     uint32_t rows = rows_of(trainer, step, trainer->store->training);
     uint32_t padded = mimus__network_padded_rows(network, rows);
     uint64_t global_step = (uint64_t)epoch * trainer->steps + step;
-    uint64_t all_steps = (uint64_t)trainer->config->epochs * trainer->steps;
-    float rate = (float)mimus__config_rate(trainer->config, global_step, all_steps, trainer->steps);
-    const mimus__batch *batch = mimus__gather_batch(trainer->gather);
-    mimus__matrix logits = mimus__network_matrix(network, network->layout.shape.layers);
+    switch (phase) {
+    case MIMUS__STEP_GATHER:
+        return mimus__gather_shuffled(trainer->gather, epoch, step * trainer->batch, rows, padded);
+    case MIMUS__STEP_FORWARD:
+        return mimus__network_forward(network, padded, true, (uint32_t)global_step);
+    case MIMUS__STEP_LOSS:
+        return mimus__loss_run(trainer->loss, padded, rows,
+                               mimus__network_matrix(network, network->layout.shape.layers),
+                               &mimus__gather_batch(trainer->gather)->labels);
+    case MIMUS__STEP_BACKWARD:
+        return mimus__network_backward(network, padded, (uint32_t)global_step);
+    default:
+        return mimus__optimizer_step(trainer->optimizer, trainer->loss, padded, step,
+                                     rate_of(trainer, global_step));
+    }
+}
 
-    MIMUS_TRY(mimus__gather_shuffled(trainer->gather, epoch, step * trainer->batch, rows, padded));
-    MIMUS_TRY(mimus__network_forward(network, padded, true, (uint32_t)global_step));
-    MIMUS_TRY(mimus__loss_run(trainer->loss, padded, rows, logits, &batch->labels));
-    MIMUS_TRY(mimus__network_backward(network, padded, (uint32_t)global_step));
-    MIMUS_TRY(mimus__optimizer_step(trainer->optimizer, trainer->loss, padded, step, rate));
+static mimus_status training_step(mimus__trainer *trainer, uint32_t epoch, uint32_t step) {
+    mimus_status status = MIMUS_OK;
+    for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++)
+        MIMUS_TRY(mimus__trainer_phase(trainer, phase, epoch, step));
     MIMUS_TRY(mimus__device_pace(trainer->device));
 out:
     return status;

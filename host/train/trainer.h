@@ -9,6 +9,16 @@
 
 typedef struct mimus__trainer mimus__trainer;
 
+/* What a step is made of, in its order. */
+typedef enum mimus__step_phase {
+    MIMUS__STEP_GATHER,
+    MIMUS__STEP_FORWARD,
+    MIMUS__STEP_LOSS,
+    MIMUS__STEP_BACKWARD,
+    MIMUS__STEP_OPTIMIZER,
+    MIMUS__STEP_PHASES
+} mimus__step_phase;
+
 /* One head's share of a result. */
 typedef struct mimus__head_result {
     double nll;       /* mean negative log-likelihood over the labelled samples; NaN without any */
@@ -48,6 +58,12 @@ void mimus__trainer_free(mimus__trainer *trainer);
 
 uint32_t mimus__trainer_steps(const mimus__trainer *trainer); /* of an epoch */
 const mimus__gemm *mimus__trainer_gemm(const mimus__trainer *trainer);
+const mimus__network *mimus__trainer_network(const mimus__trainer *trainer);
+
+/* Enqueue one phase of step `step` of epoch `epoch`, as the epoch does. For whoever measures: a
+ * phase that runs out of its order computes on what the latest ones left. */
+mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase phase, uint32_t epoch,
+                                  uint32_t step);
 
 /* Run epoch `epoch` (from 0) and block until it is read; `results` (runs) is filled. */
 mimus_status mimus__trainer_epoch(mimus__trainer *trainer, uint32_t epoch,

@@ -2,6 +2,8 @@
 
 #include "watch.h"
 
+#include <math.h>
+
 static void tell_audit(const mimus__audit *audit, const mimus_watch *watch) {
     if (audit->dropped > 0)
         mimus__watch_message(watch, "left out %llu samples that cannot be trained on",
@@ -65,6 +67,37 @@ mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *c
                          mimus__recording_schema(dataset->recording), config, "training", ""));
     MIMUS_TRY(check_heldout(dataset, config));
 out:
+    return status;
+}
+
+static void normalise(mimus__model *model, const mimus__statistics *statistics) {
+    for (uint32_t i = 0; i < model->schema->senses; i++) {
+        double std = statistics->std[i];
+        model->mean[i] = (float)statistics->mean[i];
+        /* a constant sense says nothing, and 1 / std of its rounding noise would shout */
+        bool constant = statistics->minimum[i] == statistics->maximum[i];
+        model->scale[i] =
+            constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
+    }
+}
+
+mimus_status mimus__dataset_model(mimus__model **out, const mimus__dataset *dataset,
+                                  const mimus_config *config) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(dataset->recording);
+    mimus__model *model = NULL;
+    mimus__shape shape;
+    MIMUS_TRY(mimus__config_shape(&shape, config, schema));
+    MIMUS_TRY(mimus__model_new(&model, schema, &shape, true));
+    mimus__model_initialise(&shape, model->parameters, config->seed, 0);
+    normalise(model, &dataset->statistics);
+    json_decref(model->config);
+    model->config = NULL;
+    MIMUS_TRY(mimus__config_to_json(&model->config, config));
+    *out = model;
+    model = NULL;
+out:
+    mimus__model_free(model);
     return status;
 }
 

@@ -23,6 +23,11 @@ mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source
  */
 mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *config);
 
+/* A new model for what was split: initialised from the configuration, which it keeps, with the
+ * training part's normalisation and moments of zero. */
+mimus_status mimus__dataset_model(mimus__model **out, const mimus__dataset *dataset,
+                                  const mimus_config *config);
+
 void mimus__dataset_clear(mimus__dataset *dataset);
 
 #endif

@@ -8,7 +8,6 @@
 #include "jsonl.h"
 #include "watch.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,32 +28,6 @@ typedef struct session {
     const char *ended; /* "finished", "stopped early", "stopped on request" */
     json_t *last_row;  /* the latest metrics row */
 } session;
-
-/* ------------------------------------------------------------------ the model */
-
-/* A new run's model: initialised, with the training part's normalisation. */
-static mimus_status new_model(session *s) {
-    mimus_status status = MIMUS_OK;
-    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
-    const mimus__statistics *statistics = &s->dataset.statistics;
-    mimus__shape shape;
-    MIMUS_TRY(mimus__config_shape(&shape, s->config, schema));
-    MIMUS_TRY(mimus__model_new(&s->model, schema, &shape, true));
-    mimus__model_initialise(&shape, s->model->parameters, s->config->seed, 0);
-    for (uint32_t i = 0; i < schema->senses; i++) {
-        double std = statistics->std[i];
-        s->model->mean[i] = (float)statistics->mean[i];
-        /* a constant sense says nothing, and 1 / std of its rounding noise would shout */
-        bool constant = statistics->minimum[i] == statistics->maximum[i];
-        s->model->scale[i] =
-            constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
-    }
-    json_decref(s->model->config);
-    s->model->config = NULL;
-    MIMUS_TRY(mimus__config_to_json(&s->model->config, s->config));
-out:
-    return status;
-}
 
 static mimus_status save_model(session *s, const char *name) {
     mimus_status status = MIMUS_OK;
@@ -384,7 +357,7 @@ mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
     MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
     MIMUS_TRY(mimus__dataset_open(&s.dataset, source, watch));
     MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
-    MIMUS_TRY(new_model(&s));
+    MIMUS_TRY(mimus__dataset_model(&s.model, &s.dataset, s.config));
     MIMUS_TRY(save_model(&s, "last.safetensors")); /* a kill in the first epoch can be resumed */
     MIMUS_TRY(mimus__run_begin(&s.run, s.config, source, &s.dataset));
     MIMUS_TRY(train(&s, summary));

@@ -297,6 +297,27 @@ out:
     return status;
 }
 
+mimus_status mimus__recording_from_memory(mimus__recording **out, struct mimus__memory_sink *sink,
+                                          const char *name) {
+    mimus_status status = MIMUS_OK;
+    mimus__recording *recording = NULL;
+    *out = NULL;
+    if (sink->base.schema == NULL || (sink->chunks == 0 && sink->base.chunk.samples == 0))
+        return mimus__fail(MIMUS_ERR_DATA, "%s: holds no samples", name);
+    MIMUS_TRY(mimus__alloc(&recording, 1, sizeof *recording));
+    recording->metadata = json_array();
+    recording->losses = json_array();
+    MIMUS_TRY(agree(recording, sink->base.schema, name));
+    MIMUS_TRY(mimus__json_append(recording->metadata, json_object()));
+    MIMUS_TRY(adopt_memory(recording, sink));
+    MIMUS_TRY(take_fingerprint(recording));
+    *out = recording;
+    recording = NULL;
+out:
+    mimus__recording_free(recording);
+    return status;
+}
+
 void mimus__recording_free(mimus__recording *recording) {
     if (recording == NULL)
         return;

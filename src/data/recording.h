@@ -12,6 +12,7 @@
 #include "schema.h"
 
 typedef struct mimus__recording mimus__recording;
+struct mimus__memory_sink;
 
 /* A run of samples; every pointer is borrowed from the recording. */
 typedef struct mimus__block {
@@ -30,6 +31,10 @@ typedef struct mimus__block {
  * Each loss (below) is also a message of the watch. */
 mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
                                    const mimus_watch *watch);
+/* Samples that were put into memory (sink.h), their chunks taken over; `name` stands for a file.
+ * MIMUS_ERR_DATA when there is no sample. */
+mimus_status mimus__recording_from_memory(mimus__recording **out, struct mimus__memory_sink *sink,
+                                          const char *name);
 void mimus__recording_free(mimus__recording *recording);
 
 /* Whether a file is a .rec: because `format` says so or, when it is NULL, the file's first bytes

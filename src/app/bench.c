@@ -1,0 +1,282 @@
+/* mimus_bench: a workload measured on one device or on all, and what it could be at best. */
+#include "bench_run.h"
+#include "bench_work.h"
+#include "discovery.h"
+
+#include "watch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------ members */
+
+typedef struct member {
+    const char *key;
+    double value; /* NaN: null */
+} member;
+
+static mimus_status set_numbers(json_t *object, const member *members, size_t count) {
+    mimus_status status = MIMUS_OK;
+    for (size_t i = 0; i < count; i++)
+        MIMUS_TRY(mimus__json_set(object, members[i].key, mimus__json_number(members[i].value)));
+out:
+    return status;
+}
+#define SET_NUMBERS(object, ...)                                                                   \
+    set_numbers((object), (const member[]){__VA_ARGS__},                                           \
+                sizeof((const member[]){__VA_ARGS__}) / sizeof(member))
+
+typedef struct counter {
+    const char *key;
+    uint64_t value;
+} counter;
+
+static mimus_status set_counters(json_t *object, const counter *counters, size_t count) {
+    mimus_status status = MIMUS_OK;
+    for (size_t i = 0; i < count; i++)
+        MIMUS_TRY(
+            mimus__json_set(object, counters[i].key, json_integer((json_int_t)counters[i].value)));
+out:
+    return status;
+}
+#define SET_COUNTERS(object, ...)                                                                  \
+    set_counters((object), (const counter[]){__VA_ARGS__},                                         \
+                 sizeof((const counter[]){__VA_ARGS__}) / sizeof(counter))
+
+/* A new object under `key`, borrowed from its parent; NULL when there is no memory, which the
+ * next call on it reports. */
+static json_t *child(json_t *parent, const char *key) {
+    json_t *object = json_object();
+    return mimus__json_set(parent, key, object) == MIMUS_OK ? object : NULL;
+}
+
+/* ---------------------------------------------------------------- a device's object */
+
+static mimus_status describe_device(json_t *row, const mimus__device_info *info) {
+    mimus_status status = MIMUS_OK;
+    char id[32];
+    snprintf(id, sizeof id, "%u:%u", info->platform, info->index);
+    MIMUS_TRY(mimus__json_set(row, "id", json_string(id)));
+    MIMUS_TRY(mimus__json_set(row, "name", mimus__json_lossy_string(info->name)));
+    MIMUS_TRY(mimus__json_set(row, "platform", mimus__json_lossy_string(info->platform_name)));
+    MIMUS_TRY(mimus__json_set(row, "driver", mimus__json_lossy_string(info->driver)));
+    MIMUS_TRY(mimus__json_set(row, "type", json_string(mimus__device_type_text(info))));
+out:
+    return status;
+}
+
+static mimus_status describe_limits(json_t *row, const mimus__bench_limits *limits) {
+    mimus_status status = MIMUS_OK;
+    json_t *object = child(row, "limits");
+    MIMUS_TRY(SET_NUMBERS(object, {"flops", limits->flops}, {"copy", limits->copy},
+                          {"triad", limits->triad}, {"upload", limits->upload}));
+    MIMUS_TRY(SET_COUNTERS(object, {"flops_width", limits->width}, {"flops_local", limits->local},
+                           {"stream_bytes", limits->stream}));
+out:
+    return status;
+}
+
+static const char *const phase_names[MIMUS__STEP_PHASES] = {
+    [MIMUS__STEP_GATHER] = "gather",       [MIMUS__STEP_FORWARD] = "forward",
+    [MIMUS__STEP_LOSS] = "loss",           [MIMUS__STEP_BACKWARD] = "backward",
+    [MIMUS__STEP_OPTIMIZER] = "optimizer",
+};
+
+static mimus_status describe_phase(json_t *list, const mimus__bench_run *run, int phase) {
+    mimus_status status = MIMUS_OK;
+    const mimus__bench_cost *cost = &run->cost.phase[phase];
+    json_t *object = json_object();
+    MIMUS_TRY(mimus__json_append(list, object));
+    MIMUS_TRY(mimus__json_set(object, "name", json_string(phase_names[phase])));
+    MIMUS_TRY(SET_NUMBERS(object, {"seconds", run->phase[phase]}, {"operations", cost->operations},
+                          {"bytes", cost->bytes}));
+    MIMUS_TRY(SET_COUNTERS(object, {"launches", run->launches[phase]},
+                           {"expected_launches", cost->launches}));
+out:
+    return status;
+}
+
+static mimus_status describe_step(json_t *row, const mimus__bench_run *run) {
+    mimus_status status = MIMUS_OK;
+    json_t *object = child(row, "step"), *phases = json_array();
+    uint64_t launches = 0;
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++)
+        launches += run->launches[p];
+    MIMUS_TRY(SET_COUNTERS(object, {"rows", run->rows}, {"launches", launches},
+                           {"expected_launches", run->cost.total.launches}, {"reads", run->reads}));
+    MIMUS_TRY(SET_NUMBERS(object, {"operations", run->cost.total.operations},
+                          {"bytes", run->cost.total.bytes}, {"seconds", run->step},
+                          {"enqueue_seconds", run->enqueue},
+                          {"enqueue_share", run->enqueue / run->step}));
+    MIMUS_TRY(mimus__json_set(object, "phases", json_incref(phases)));
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++)
+        MIMUS_TRY(describe_phase(phases, run, p));
+out:
+    json_decref(phases);
+    return status;
+}
+
+static mimus_status describe_epoch(json_t *row, const mimus__bench_run *run) {
+    mimus_status status = MIMUS_OK;
+    json_t *object = child(row, "epoch"), *settled = child(object, "settled");
+    double by_operations = run->operations / run->limits.flops;
+    double by_bytes = run->gather_bytes / mimus__bench_bandwidth(&run->limits);
+    double floor = fmax(by_operations, by_bytes), median = mimus__bench_run_median(run);
+    MIMUS_TRY(SET_COUNTERS(object, {"steps", run->steps}, {"launches", run->epoch_launches},
+                           {"reads", run->epoch_reads}, {"skipped", run->skipped}));
+    MIMUS_TRY(SET_NUMBERS(object, {"first", run->first_epoch}, {"operations", run->operations},
+                          {"gather_bytes", run->gather_bytes},
+                          {"operations_seconds", by_operations}, {"bytes_seconds", by_bytes},
+                          {"floor", floor}, {"over_floor", median / floor}));
+    MIMUS_TRY(SET_COUNTERS(settled, {"epochs", run->epochs - 1}));
+    MIMUS_TRY(SET_NUMBERS(settled, {"mean", mimus__bench_run_mean(run)}, {"minimum", run->epoch[0]},
+                          {"median", median}, {"maximum", run->epoch[run->epochs - 2]}));
+out:
+    return status;
+}
+
+static mimus_status describe_run(json_t *row, const mimus__bench_run *run) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(describe_device(row, &run->device));
+    MIMUS_TRY(SET_COUNTERS(row, {"bytes", run->bytes}));
+    MIMUS_TRY(describe_limits(row, &run->limits));
+    json_t *before = child(row, "before");
+    MIMUS_TRY(SET_NUMBERS(before, {"upload", run->upload}, {"prepare", run->prepare}));
+    MIMUS_TRY(SET_COUNTERS(before, {"upload_bytes", run->upload_bytes}));
+    MIMUS_TRY(mimus__json_set(row, "gemm", json_incref(run->gemm)));
+    MIMUS_TRY(describe_epoch(row, run));
+    MIMUS_TRY(describe_step(row, run));
+    MIMUS_TRY(SET_NUMBERS(row, {"held_out_loss", run->heldout_loss},
+                          {"held_out_agreement", run->heldout_agreement}));
+out:
+    return status;
+}
+
+/* -------------------------------------------------------------------- the document */
+
+static mimus_status describe_work(json_t *document, const mimus__bench_work *work,
+                                  const mimus_source *recording) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(work->dataset.recording);
+    json_t *object = child(document, "workload"), *config = NULL, *files = NULL;
+    MIMUS_TRY(mimus__json_set(object, "name", json_string(work->name)));
+    if (recording != NULL) {
+        files = json_array();
+        for (size_t i = 0; i < recording->count; i++)
+            MIMUS_TRY(mimus__json_append(files, mimus__json_lossy_string(recording->paths[i])));
+    }
+    MIMUS_TRY(mimus__json_set(object, "files", files != NULL ? json_incref(files) : json_null()));
+    MIMUS_TRY(SET_COUNTERS(object, {"samples", mimus__recording_samples(work->dataset.recording)},
+                           {"training_samples", work->dataset.split.training.samples},
+                           {"held_out_samples", work->dataset.split.heldout.samples},
+                           {"senses", schema->senses}, {"heads", schema->heads},
+                           {"actions", mimus__schema_actions(schema)}));
+    MIMUS_TRY(mimus__json_set(object, "masks", json_boolean(schema->masks)));
+    MIMUS_TRY(mimus__config_to_json(&config, work->config));
+    MIMUS_TRY(mimus__json_set(object, "config", json_incref(config)));
+out:
+    json_decref(config);
+    json_decref(files);
+    return status;
+}
+
+/* What all devices are measured with. */
+typedef struct bench {
+    mimus__bench_work work;
+    mimus__model *model; /* where each begins */
+    mimus__bench_losses losses;
+    bool has_losses;
+    json_t *document;
+    json_t *rows; /* borrowed from the document */
+} bench;
+
+static mimus_status add_device(bench *b, const char *selector, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__bench_run run = {.steps = 0};
+    json_t *row = json_object();
+    MIMUS_TRY(mimus__bench_run_new(&run, selector, &b->work.dataset, b->work.config, b->model,
+                                   &mimus__bench_full_effort, watch));
+    MIMUS_TRY(describe_run(row, &run));
+    if (b->has_losses)
+        MIMUS_TRY(SET_NUMBERS(
+            row, {"loss_difference",
+                  mimus__bench_losses_compare(&b->losses, run.first_losses, run.steps)}));
+    MIMUS_TRY(mimus__json_append(b->rows, json_incref(row)));
+out:
+    mimus__bench_run_clear(&run);
+    json_decref(row);
+    return status;
+}
+
+/* One that cannot be used, or that failed, says so in its row and is no failure of the others. */
+static mimus_status add_found(bench *b, const mimus__device_info *info, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    json_t *row = json_object();
+    char selector[32];
+    const char *error = info->unusable;
+    snprintf(selector, sizeof selector, "%u:%u", info->platform, info->index);
+    if (error == NULL) {
+        mimus_status measured = add_device(b, selector, watch);
+        if (measured == MIMUS_OK || measured == MIMUS_ERR_STOPPED) {
+            status = measured;
+            goto out;
+        }
+        error = mimus_last_error();
+    }
+    MIMUS_TRY(describe_device(row, info));
+    MIMUS_TRY(mimus__json_set(row, "error", mimus__json_lossy_string(error)));
+    MIMUS_TRY(mimus__json_append(b->rows, json_incref(row)));
+out:
+    json_decref(row);
+    return status;
+}
+
+static mimus_status add_all(bench *b, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__discovery found = {0};
+    json_t *losses = json_array();
+    MIMUS_TRY(mimus__discovery_run(&found));
+    if (found.device_count == 0) {
+        status = mimus__fail(MIMUS_ERR_NO_DEVICE, "no OpenCL platform has a device");
+        goto out;
+    }
+    MIMUS_TRY(
+        mimus__bench_losses_of(&b->losses, &b->work.dataset, b->work.config, b->model, watch));
+    b->has_losses = true;
+    for (uint32_t t = 0; t < b->losses.steps; t++)
+        MIMUS_TRY(mimus__json_append(losses, mimus__json_number(b->losses.loss[t])));
+    MIMUS_TRY(mimus__json_set(b->document, "reference_losses", json_incref(losses)));
+    for (size_t i = 0; i < found.device_count; i++)
+        MIMUS_TRY(add_found(b, &found.devices[i].info, watch));
+out:
+    json_decref(losses);
+    mimus__discovery_clear(&found);
+    return status;
+}
+
+static void clear(bench *b) {
+    json_decref(b->document);
+    mimus__model_free(b->model);
+    mimus__bench_work_clear(&b->work);
+}
+
+mimus_status mimus_bench(const mimus_bench_options *options, const mimus_watch *watch,
+                         char **json) {
+    mimus_status status = MIMUS_OK;
+    bench b = {.has_losses = false};
+    *json = NULL;
+    if (options->all_devices && options->device != NULL)
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "device: all devices are asked for");
+    MIMUS_TRY(mimus__bench_work_new(&b.work, options, watch));
+    MIMUS_TRY(mimus__dataset_model(&b.model, &b.work.dataset, b.work.config));
+    b.document = json_object();
+    MIMUS_TRY(describe_work(b.document, &b.work, options->recording));
+    b.rows = json_array();
+    MIMUS_TRY(mimus__json_set(b.document, "devices", b.rows));
+    MIMUS_TRY(options->all_devices ? add_all(&b, watch) : add_device(&b, options->device, watch));
+    MIMUS_TRY(mimus__json_text(json, b.document, JSON_INDENT(2)));
+out:
+    clear(&b);
+    return status;
+}

@@ -1,0 +1,169 @@
+#include "bench_step.h"
+
+/* ------------------------------------------------------------------ a sample's share */
+
+double mimus__bench_operations(const mimus__shape *shape, bool training) {
+    double operations = 0;
+    for (uint32_t l = 0; l < shape->layers; l++) {
+        double product = 2.0 * shape->width[l] * shape->width[l + 1];
+        operations += product;
+        if (training) /* senses need no gradient */
+            operations += l > 0 ? 2 * product : product;
+    }
+    return operations;
+}
+
+double mimus__bench_gather_bytes(const mimus__shape *shape, const mimus__row_layout *layout) {
+    double senses = (double)layout->senses * shape->stack;
+    return 4 * (2 * senses + 2.0 * layout->label_words);
+}
+
+/* -------------------------------------------------------------------- a step's phases */
+
+mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mimus__store *store,
+                                         const mimus_config *config, uint32_t rows) {
+    const mimus__network *network = mimus__trainer_network(trainer);
+    mimus__bench_facts facts = {.shape = network->layout.shape,
+                                .runs = network->layout.runs,
+                                .rows = rows,
+                                .padded_rows = mimus__network_padded_rows(network, rows),
+                                .label_words = store->layout.label_words,
+                                .gemm = mimus__gemm_chosen(network->gemm),
+                                .packs = mimus__gemm_packs(network->gemm),
+                                .splits = mimus__gemm_splits(network->gemm),
+                                .keeps_pre = network->keeps_pre,
+                                .dropout = network->dropout_hyper != NULL,
+                                .optimizer = config->optimizer};
+    for (uint32_t l = 0; l <= facts.shape.layers; l++)
+        facts.padded[l] = network->layout.padded[l];
+    return facts;
+}
+
+/* Floats of all runs: a layer's outputs, its weights, its biases. */
+static double outputs(const mimus__bench_facts *facts, uint32_t width) {
+    return (double)facts->runs * facts->padded_rows * facts->padded[width];
+}
+
+static double weights(const mimus__bench_facts *facts, uint32_t layer) {
+    return (double)facts->runs * facts->padded[layer] * facts->padded[layer + 1];
+}
+
+static double biases(const mimus__bench_facts *facts, uint32_t layer) {
+    return (double)facts->runs * facts->padded[layer + 1];
+}
+
+static double product(const mimus__bench_facts *facts, uint32_t layer) {
+    return 2.0 * facts->runs * facts->rows * facts->shape.width[layer] *
+           facts->shape.width[layer + 1];
+}
+
+static void add(mimus__bench_cost *cost, double floats, uint64_t launches) {
+    cost->bytes += 4 * floats;
+    cost->launches += launches;
+}
+
+/* A product of weights and a batch: the launch itself, and what goes before it or comes after. */
+static void add_product(mimus__bench_cost *cost, const mimus__bench_facts *facts, uint32_t layer) {
+    double floats = outputs(facts, layer) + weights(facts, layer) + outputs(facts, layer + 1);
+    cost->operations += product(facts, layer);
+    add(cost, floats, facts->gemm == MIMUS__GEMM_CLBLAST ? facts->runs : 1);
+    if (facts->packs)
+        add(cost, 2 * weights(facts, layer), 1);
+}
+
+static void add_dropout(mimus__bench_cost *cost, const mimus__bench_facts *facts, uint32_t width) {
+    if (facts->dropout)
+        add(cost, 2 * outputs(facts, width), 1);
+}
+
+static mimus__bench_cost gather_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    double senses = (double)facts->shape.senses * facts->shape.stack;
+    double row = senses + facts->label_words;
+    add(&cost, (double)facts->runs * row * (facts->rows + facts->padded_rows), 1);
+    return cost;
+}
+
+static mimus__bench_cost forward_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    for (uint32_t l = 0; l < facts->shape.layers; l++) {
+        bool hidden = l + 1 < facts->shape.layers;
+        add_product(&cost, facts, l);
+        add(&cost, biases(facts, l), 0);
+        if (facts->gemm == MIMUS__GEMM_CLBLAST) /* bias and activation, in place */
+            add(&cost, 2 * outputs(facts, l + 1), 1);
+        if (hidden && facts->keeps_pre)
+            add(&cost, outputs(facts, l + 1), 0);
+        if (hidden)
+            add_dropout(&cost, facts, l + 1);
+    }
+    return cost;
+}
+
+/* Logits in, gradient out, labels; the partial sums are a few hundred bytes a group. */
+static mimus__bench_cost loss_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    double labels = (double)facts->runs * facts->padded_rows * facts->label_words;
+    add(&cost, 2 * outputs(facts, facts->shape.layers) + labels, 1);
+    return cost;
+}
+
+static void add_weight_gradient(mimus__bench_cost *cost, const mimus__bench_facts *facts,
+                                uint32_t layer) {
+    double in = outputs(facts, layer), out = outputs(facts, layer + 1);
+    cost->operations += product(facts, layer);
+    if (facts->gemm == MIMUS__GEMM_CLBLAST) { /* the biases' in two launches of their own */
+        add(cost, in + out + weights(facts, layer), facts->runs);
+        add(cost, out + biases(facts, layer), 2);
+    } else {
+        add(cost, in + out + facts->splits * (weights(facts, layer) + biases(facts, layer)), 1);
+    }
+}
+
+static void add_input_gradient(mimus__bench_cost *cost, const mimus__bench_facts *facts,
+                               uint32_t layer) {
+    add_product(cost, facts, layer);
+    if (facts->shape.activation == MIMUS__IDENTITY)
+        return;
+    add(cost, outputs(facts, layer), 0); /* what the derivative is taken from */
+    if (facts->gemm == MIMUS__GEMM_CLBLAST)
+        add(cost, 2 * outputs(facts, layer), 1);
+}
+
+static mimus__bench_cost backward_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    for (uint32_t l = facts->shape.layers; l-- > 0;) {
+        add_weight_gradient(&cost, facts, l);
+        if (l == 0)
+            break;
+        add_input_gradient(&cost, facts, l);
+        add_dropout(&cost, facts, l);
+    }
+    return cost;
+}
+
+/* The sum: all partial gradients in, one out. The update: gradient, parameters and moments in,
+ * parameters and moments out. */
+static mimus__bench_cost optimizer_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    double parameters = 0;
+    for (uint32_t l = 0; l < facts->shape.layers; l++)
+        parameters += weights(facts, l) + biases(facts, l);
+    add(&cost, (facts->splits + 1) * parameters, 1);
+    add(&cost, (facts->optimizer == MIMUS__SGD ? 5 : 7) * parameters, 1);
+    return cost;
+}
+
+mimus__bench_step mimus__bench_step_of(const mimus__bench_facts *facts) {
+    mimus__bench_step step = {.phase = {[MIMUS__STEP_GATHER] = gather_cost(facts),
+                                        [MIMUS__STEP_FORWARD] = forward_cost(facts),
+                                        [MIMUS__STEP_LOSS] = loss_cost(facts),
+                                        [MIMUS__STEP_BACKWARD] = backward_cost(facts),
+                                        [MIMUS__STEP_OPTIMIZER] = optimizer_cost(facts)}};
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++) {
+        step.total.operations += step.phase[p].operations;
+        step.total.bytes += step.phase[p].bytes;
+        step.total.launches += step.phase[p].launches;
+    }
+    return step;
+}

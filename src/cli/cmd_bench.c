@@ -1,0 +1,328 @@
+/* mimus bench - what training takes on a device, over what it would take at the device's best. */
+#include "cli.h"
+#include "human.h"
+#include "input.h"
+#include "options.h"
+#include "progress.h"
+#include "table.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const option_page page = {
+    .verb = "bench",
+    .usage = "[WORKLOAD] [--device SELECTOR|--all-devices] [--samples N|--recording FILE]\n",
+    .about = "Measure training: what the device can do at its best, what each phase of a step\n"
+             "takes, and how many times its floor an epoch takes. The floor is the larger of\n"
+             "the products' operations at the device's best rate and the gather's bytes at its\n"
+             "bandwidth.\n",
+    .notes = "Workloads\n"
+             "  reference       hidden 128,128, batch 4,096\n"
+             "  reference-32k   the same in batches of 32,768, learning rate 1e-2\n"
+             "  wide            hidden 512,512\n"
+             "  small           hidden 64,64\n"
+             "All have 143 senses and 7 heads. Their recording is made up, unless one is given\n"
+             "with --recording; --samples 2490000 is the reference workload in full.\n"
+             "\n"
+             "Examples\n"
+             "  mimus bench\n"
+             "  mimus bench reference --samples 2490000 --epochs 6\n"
+             "  mimus bench wide --gemm clblast --json\n"
+             "  mimus bench small --all-devices\n"
+             "  mimus bench --recording play.rec --batch 1024\n",
+};
+
+/* ------------------------------------------------------------------------- result */
+
+/* Thousands, as rates are read: "148 G". */
+static human rate(double value, const char *unit) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    human out = {"-"};
+    size_t prefix = 0;
+    if (!(value >= 0))
+        return out;
+    for (; value >= 999.5 && prefix + 1 < sizeof prefixes / sizeof *prefixes; prefix++)
+        value /= 1000;
+    snprintf(out.text, sizeof out.text, "%.*f %s%s",
+             value < 9.995   ? 2
+             : value < 99.95 ? 1
+                             : 0,
+             value, prefixes[prefix], unit);
+    return out;
+}
+
+/* "1.23 ms" */
+static human duration(double seconds) {
+    human out = {"-"};
+    if (!(seconds >= 0))
+        return out;
+    if (seconds >= 0.9995)
+        return human_seconds(seconds);
+    bool micro = seconds < 0.9995e-3;
+    snprintf(out.text, sizeof out.text, "%.*f %s", seconds * (micro ? 1e6 : 1e3) < 9.995 ? 2 : 1,
+             seconds * (micro ? 1e6 : 1e3), micro ? "us" : "ms");
+    return out;
+}
+
+static double bandwidth(const json_t *limits) {
+    double copy = cli_number(limits, "copy"), triad = cli_number(limits, "triad");
+    return copy > triad ? copy : triad;
+}
+
+static void show_work(const json_t *work) {
+    const json_t *config = json_object_get(work, "config"), *width;
+    size_t i;
+    printf("%s: %s samples (%s held out), %s senses, %s actions in %s heads; hidden",
+           cli_text(work, "name"), human_count(cli_number(work, "samples")).text,
+           human_count(cli_number(work, "held_out_samples")).text,
+           human_count(cli_number(work, "senses")).text,
+           human_count(cli_number(work, "actions")).text,
+           human_count(cli_number(work, "heads")).text);
+    json_array_foreach(json_object_get(config, "hidden"), i, width)
+        printf("%s%lld", i > 0 ? "," : " ", (long long)json_integer_value(width));
+    printf("%s, batch %s\n", i == 0 ? " none" : "", human_count(cli_number(config, "batch")).text);
+}
+
+static void show_limits(const json_t *device) {
+    const json_t *limits = json_object_get(device, "limits");
+    const json_t *before = json_object_get(device, "before");
+    printf("%s (%s)\n", cli_text(device, "name"), cli_text(device, "id"));
+    printf("  multiply-adds %s (vectors of %.0f, groups of %.0f), copy %s, triad %s\n",
+           rate(cli_number(limits, "flops"), "flop/s").text, cli_number(limits, "flops_width"),
+           cli_number(limits, "flops_local"), rate(cli_number(limits, "copy"), "B/s").text,
+           rate(cli_number(limits, "triad"), "B/s").text);
+    printf("  upload %s; the recording, packed on the way, %s\n",
+           rate(cli_number(limits, "upload"), "B/s").text,
+           rate(cli_number(before, "upload_bytes") / cli_number(before, "upload"), "B/s").text);
+}
+
+static void phase_row(cli_table *table, const char *name, const json_t *phase, const json_t *limits,
+                      double whole) {
+    double seconds = cli_number(phase, "seconds");
+    double operations = cli_number(phase, "operations") / seconds;
+    double bytes = cli_number(phase, "bytes") / seconds;
+    bool computes = operations > 0;
+    table_cell(table, "%s", name);
+    table_cell(table, "%s", duration(seconds).text);
+    table_cell(table, "%s", human_share(seconds / whole).text);
+    table_cell(table, "%s", computes ? rate(operations, "flop/s").text : "");
+    table_cell(table, "%s",
+               computes ? human_share(operations / cli_number(limits, "flops")).text : "");
+    table_cell(table, "%s", rate(bytes, "B/s").text);
+    table_cell(table, "%s", human_share(bytes / bandwidth(limits)).text);
+    table_cell(table, "%.0f", cli_number(phase, "launches"));
+}
+
+static void show_phases(const json_t *device) {
+    static const char *const titles[] = {"phase",   "time",  "of step", "products",
+                                         "of peak", "moves", "of best", "launches"};
+    const json_t *step = json_object_get(device, "step"), *phase;
+    const json_t *limits = json_object_get(device, "limits");
+    double whole = cli_number(step, "seconds");
+    size_t i;
+    cli_table *table = table_new("lrrrrrrr");
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(table, "%s", titles[i]);
+    json_array_foreach(json_object_get(step, "phases"), i, phase)
+        phase_row(table, cli_text(phase, "name"), phase, limits, whole);
+    phase_row(table, "whole step", step, limits, whole);
+    table_print(table, stdout, "  ");
+    printf("  A step is %s samples, matrix products by %s. Enqueuing it takes the host %s, %s of "
+           "it.\n",
+           human_count(cli_number(step, "rows")).text,
+           cli_text(json_object_get(device, "gemm"), "chosen"),
+           duration(cli_number(step, "enqueue_seconds")).text,
+           human_share(cli_number(step, "enqueue_share")).text);
+}
+
+static void show_epoch(const json_t *device) {
+    const json_t *epoch = json_object_get(device, "epoch");
+    const json_t *settled = json_object_get(epoch, "settled");
+    double median = cli_number(settled, "median");
+    printf("  epoch      %s (mean %s, %s to %s, of %.0f), first %s, after preparing for %s\n",
+           duration(median).text, duration(cli_number(settled, "mean")).text,
+           duration(cli_number(settled, "minimum")).text,
+           duration(cli_number(settled, "maximum")).text, cli_number(settled, "epochs"),
+           duration(cli_number(epoch, "first")).text,
+           duration(cli_number(json_object_get(device, "before"), "prepare")).text);
+    printf("  floor      %s: products %s, gather %s\n", duration(cli_number(epoch, "floor")).text,
+           duration(cli_number(epoch, "operations_seconds")).text,
+           duration(cli_number(epoch, "bytes_seconds")).text);
+    printf("  over floor %.2f\n", cli_number(epoch, "over_floor"));
+    printf("  agreement  %s held out, after the last epoch; %s launches and %.0f blocking reads an "
+           "epoch\n",
+           human_share(cli_number(device, "held_out_agreement")).text,
+           human_count(cli_number(epoch, "launches")).text, cli_number(epoch, "reads"));
+}
+
+static void device_row(cli_table *table, const json_t *device) {
+    const json_t *limits = json_object_get(device, "limits");
+    const json_t *epoch = json_object_get(device, "epoch");
+    double median = cli_number(json_object_get(epoch, "settled"), "median");
+    table_cell(table, "%s", cli_text(device, "id"));
+    table_cell(table, "%s", cli_text(device, "name"));
+    table_cell(table, "%s", rate(cli_number(limits, "flops"), "flop/s").text);
+    table_cell(table, "%s", rate(bandwidth(limits), "B/s").text);
+    table_cell(table, "%s", duration(median).text);
+    table_cell(table, "%s", human_share(cli_number(epoch, "operations_seconds") / median).text);
+    table_cell(table, "%s", human_share(cli_number(epoch, "bytes_seconds") / median).text);
+    table_cell(table, "%.2f", cli_number(epoch, "over_floor"));
+    table_cell(table, "%s", human_share(cli_number(device, "held_out_agreement")).text);
+    table_cell(table, "%s", human_real(cli_number(device, "loss_difference")).text);
+}
+
+static void show_all(const json_t *devices) {
+    static const char *const titles[] = {"",          "device",   "peak",   "bandwidth",
+                                         "epoch",     "products", "gather", "over floor",
+                                         "agreement", "loss off"};
+    size_t i;
+    const json_t *device;
+    cli_table *table = table_new("llrrrrrrrr");
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(table, "%s", titles[i]);
+    json_array_foreach(devices, i, device) {
+        if (json_object_get(device, "error") == NULL)
+            device_row(table, device);
+    }
+    table_print(table, stdout, "");
+    json_array_foreach(devices, i, device) {
+        if (json_object_get(device, "error") != NULL)
+            printf("%s %s: %s\n", cli_text(device, "id"), cli_text(device, "name"),
+                   cli_text(device, "error"));
+    }
+    printf("products and gather are the floors' shares of an epoch; loss off is the largest "
+           "difference of\nthe first steps' losses to those in double precision.\n");
+}
+
+static void show_result(const json_t *document) {
+    const json_t *devices = json_object_get(document, "devices");
+    show_work(json_object_get(document, "workload"));
+    if (json_object_get(document, "reference_losses") != NULL) {
+        show_all(devices);
+        return;
+    }
+    const json_t *device = json_array_get(devices, 0);
+    show_limits(device);
+    show_phases(device);
+    show_epoch(device);
+}
+
+/* ------------------------------------------------------------------------ running */
+
+typedef struct bench_request {
+    cli_input input;
+    const char *device, *samples, *epochs, *batch, *hidden, *gemm;
+    cli_texts recordings;
+    bool all, raw, quiet;
+} bench_request;
+
+/* false after a complaint; NULL is 0. */
+static bool number(const char *option, const char *text, uint64_t most, uint64_t *out) {
+    char *end;
+    *out = 0;
+    if (text == NULL)
+        return true;
+    errno = 0;
+    *out = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (*out > 0 && *end == '\0' && errno == 0 && *out <= most)
+        return true;
+    cli_usage("bench", "%s: expected an integer from 1 to %llu, found \"%s\"", option,
+              (unsigned long long)most, text);
+    return false;
+}
+
+static bool make_options(const bench_request *request, char **operands, int count,
+                         mimus_source *source, mimus_bench_options *out) {
+    uint64_t samples, epochs, batch;
+    if (!number("samples", request->samples, UINT32_MAX, &samples) ||
+        !number("epochs", request->epochs, 1000000, &epochs) ||
+        !number("batch", request->batch, UINT32_MAX, &batch) ||
+        !input_source(&request->input, "bench", request->recordings.item,
+                      (int)request->recordings.count, source))
+        return false;
+    *out = (mimus_bench_options){.workload = count > 0 ? operands[0] : NULL,
+                                 .device = request->device,
+                                 .all_devices = request->all,
+                                 .recording = source->count > 0 ? source : NULL,
+                                 .samples = samples,
+                                 .epochs = (uint32_t)epochs,
+                                 .batch = (uint32_t)batch,
+                                 .hidden = request->hidden,
+                                 .gemm = request->gemm};
+    return true;
+}
+
+static int run(const bench_request *request, char **operands, int count) {
+    mimus_source source;
+    mimus_bench_options options;
+    char *text = NULL;
+    if (count > 1)
+        return cli_usage("bench",
+                         "\"%s\" is one argument too many; a recording is given with "
+                         "--recording",
+                         operands[1]);
+    if (!make_options(request, operands, count, &source, &options))
+        return CLI_USAGE;
+    cli_progress *progress = progress_begin("bench", "", request->quiet);
+    mimus_status status = mimus_bench(&options, progress_watch(progress), &text);
+    progress_end(progress);
+    if (status != MIMUS_OK)
+        return cli_fail("bench", status);
+    return cli_show("bench", text, request->raw, show_result);
+}
+
+int cmd_bench(int argc, char **argv) {
+    bench_request request = {.device = NULL};
+    const cli_option own[] = {
+        {.name = "samples",
+         .value = "N",
+         .help = "samples of the recording that is made up",
+         .fallback = "262144",
+         .text = &request.samples},
+        {.name = "recording",
+         .value = "FILE",
+         .help = "measure on this recording; several together are one",
+         .list = &request.recordings},
+        {.name = "epochs",
+         .value = "N",
+         .help = "epochs to train; the first one is not settled",
+         .fallback = "3",
+         .text = &request.epochs},
+        {.name = "batch",
+         .value = "N",
+         .help = "in place of the workload's",
+         .text = &request.batch},
+        {.name = "hidden",
+         .value = "N,N,...",
+         .help = "in place of the workload's",
+         .text = &request.hidden},
+        {.name = "gemm",
+         .value = "auto|clblast|tile",
+         .help = "matrix products",
+         .fallback = "auto",
+         .text = &request.gemm},
+        {.name = "device",
+         .value = "SELECTOR",
+         .help = "gpu, cpu, P:D or a part of a name, as mimus devices lists them",
+         .text = &request.device},
+        {.name = "all-devices",
+         .help = "every device there is, held against a reference in double precision",
+         .flag = &request.all},
+        {.name = "json", .help = "print the JSON document", .flag = &request.raw},
+        {.letter = 'q', .name = "quiet", .help = "show no progress", .flag = &request.quiet},
+    };
+    option_groups groups = {0};
+    int first, code;
+    options_add(&groups, "Options", own, sizeof own / sizeof *own, false);
+    input_init(&request.input, &groups, false);
+    if (options_parse(&page, &groups, argc, argv, &first, &code))
+        code = run(&request, argv + first, argc - first);
+    options_clear(&groups);
+    input_clear(&request.input);
+    texts_clear(&request.recordings);
+    return code;
+}

@@ -1,0 +1,44 @@
+# mimus bench on a tiny workload: what it says, not how fast anything is.
+. "$(dirname "$0")/lib.sh"
+make_rec=$build/tests/cli/make-rec
+"$make_rec" play.rec 2000 || exit 1
+small="--hidden 8 --batch 100 --gemm tile"
+
+# ---------------------------------------------------------------------- usage
+refused 2 'no workload "huge"; there are: reference, reference-32k, wide, small' bench huge
+refused 2 'one argument too many' bench small play.rec
+refused 2 'samples: expected an integer from 1 to' bench --samples 0
+refused 2 'samples: expected an integer from 1 to' bench --samples 12k
+refused 2 'samples: expected 2 to' bench --samples 1
+refused 2 '2 or more' bench --epochs 1
+refused 2 'measured whole' bench --samples 100 --recording play.rec
+refused 2 'all devices are asked for' bench --device cpu --all-devices
+refused 2 'hidden: expected' bench --hidden 12,x
+refused 1 'no-such.rec' bench --recording no-such.rec
+refused 3 'no-such-device' bench --samples 100 --device no-such-device -q
+
+# --------------------------------------------------------------------- a table
+run 0 bench small --samples 2000 $small
+says out "small: 2,000 samples (600 held out), 143 senses, 47 actions in 7 heads; hidden 8, batch 100"
+for word in multiply-adds upload gather forward loss backward optimizer "whole step" "over floor" agreement; do
+    says out "$word"
+done
+says err "measure: "
+
+# ---------------------------------------------------------------- every device, a recording
+run 0 bench --recording play.rec $small --epochs 2 --all-devices --json -q
+silent err
+"$json" <out || fail "$ran: not a JSON object"
+member() { "$json" "$@" <out; }
+[ "$(member workload samples)" = 2000 ] || fail "$ran: another recording"
+[ "$(member workload files 0)" = play.rec ] || fail "$ran: the file is not named"
+[ "$(member devices 0 epoch reads)" = 1 ] || fail "$ran: not one read an epoch"
+[ "$(member devices 0 step launches)" = "$(member devices 0 step expected_launches)" ] ||
+    fail "$ran: other launches than expected"
+for path in "limits flops" "limits triad" "limits upload" "epoch first" "epoch settled median" "epoch floor" \
+    "epoch over_floor" "step seconds" "step enqueue_share" "step phases 4 seconds" held_out_agreement loss_difference; do
+    member devices 0 $path | grep -q '^[0-9]' || fail "$ran: $path is no number"
+done
+member devices 0 loss_difference | awk '{exit !($1 < 1e-4)}' || fail "$ran: the losses are off"
+member reference_losses 9 | grep -q '^[0-9]' || fail "$ran: not ten losses"
+exit $bad

@@ -1,0 +1,273 @@
+/* The bench: its counts against the device's counters, its losses against the device's, and a
+ * complete document. Nothing here depends on how long anything takes. */
+#include "sample.h"
+#include "support.h"
+
+#include "bench_run.h"
+#include "bench_work.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const mimus__bench_effort little = {
+    .seconds = 1e-4, .repeats = 1, .stream_bytes = (uint64_t)1 << 20};
+
+static const sample_recipe recipe = {.senses = 12,
+                                     .heads = 3,
+                                     .actions = {4, 5, 33},
+                                     .masks = true,
+                                     .weights = true,
+                                     .samples = 1500,
+                                     .episode = 60,
+                                     .seed = 3,
+                                     .learnable = true};
+
+/* ------------------------------------------------------------------------ on paper */
+
+/* 3 -> 4 -> 2, by hand. */
+START_TEST(operations_are_those_of_unpadded_products) {
+    const mimus__shape shape = {.senses = 3, .stack = 1, .layers = 2, .width = {3, 4, 2}};
+    ck_assert(mimus__bench_operations(&shape, false) == 2 * (3 * 4 + 4 * 2));
+    ck_assert(mimus__bench_operations(&shape, true) == 2 * (2 * 3 * 4 + 3 * 4 * 2));
+}
+END_TEST
+
+START_TEST(the_gather_moves_a_row_in_and_a_row_out) {
+    const mimus__shape shape = {.senses = 143, .stack = 1};
+    const mimus__row_layout layout = {.senses = 143, .label_words = 6, .words = 149};
+    ck_assert(mimus__bench_gather_bytes(&shape, &layout) == 2 * 149 * 4);
+}
+END_TEST
+
+/* A layer of 16 x 16 on 16 rows, whose bytes can be counted by hand. */
+START_TEST(bytes_of_a_small_step) {
+    const mimus__bench_facts facts = {
+        .shape = {.senses = 16, .stack = 1, .layers = 1, .width = {16, 16}},
+        .runs = 1,
+        .rows = 16,
+        .padded_rows = 16,
+        .padded = {16, 16},
+        .label_words = 4,
+        .gemm = MIMUS__GEMM_TILE,
+        .packs = true,
+        .splits = 2,
+        .optimizer = MIMUS__ADAM,
+    };
+    const double matrix = 16 * 16 * 4, bias = 16 * 4, labels = 16 * 4 * 4;
+    mimus__bench_step step = mimus__bench_step_of(&facts);
+    ck_assert(step.phase[MIMUS__STEP_GATHER].bytes == 2 * (matrix + labels));
+    ck_assert(step.phase[MIMUS__STEP_FORWARD].bytes == 5 * matrix + bias);
+    ck_assert(step.phase[MIMUS__STEP_LOSS].bytes == 2 * matrix + labels);
+    ck_assert(step.phase[MIMUS__STEP_BACKWARD].bytes == 4 * matrix + 2 * bias);
+    ck_assert(step.phase[MIMUS__STEP_OPTIMIZER].bytes == 10 * (matrix + bias));
+    ck_assert(step.total.operations == 2 * 2 * 16 * 16 * 16);
+    ck_assert_uint_eq(step.total.launches, 1 + 2 + 1 + 1 + 2);
+}
+END_TEST
+
+/* -------------------------------------------------------------------- on a device */
+
+typedef struct paper_case {
+    mimus__gemm_kind gemm;
+    uint32_t layers;
+    uint32_t hidden[3];
+    mimus__activation activation;
+    double dropout;
+    mimus__optimizer_kind optimizer;
+    uint32_t batch, stack;
+} paper_case;
+
+static const paper_case paper_cases[] = {
+    {MIMUS__GEMM_TILE, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1},
+    {MIMUS__GEMM_TILE, 0, {0}, MIMUS__RELU, 0, MIMUS__SGD, 63, 2},
+    {MIMUS__GEMM_TILE, 3, {17, 64, 65}, MIMUS__GELU, 0.2, MIMUS__ADAMW, 1000, 1},
+    {MIMUS__GEMM_TILE, 1, {16}, MIMUS__TANH, 0.2, MIMUS__ADAM, 5000, 1},
+    {MIMUS__GEMM_CLBLAST, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1},
+};
+
+static void measure(const paper_case *c, mimus__bench_run *run) {
+    sample s;
+    mimus__dataset dataset;
+    mimus_config *config;
+    mimus__model *model = NULL;
+    sample_new(&s, &recipe, "sample.rec");
+    sample_open(&s, 0.2, &dataset);
+    test_ok(mimus_config_new(&config));
+    config->hidden_layers = c->layers;
+    memcpy(config->hidden, c->hidden, sizeof c->hidden);
+    config->activation = c->activation;
+    config->dropout = c->dropout;
+    config->optimizer = c->optimizer;
+    config->gemm = c->gemm;
+    config->batch = c->batch;
+    config->stack = c->stack;
+    config->epochs = 3;
+    test_ok(mimus__dataset_model(&model, &dataset, config));
+    test_ok(mimus__bench_run_new(run, NULL, &dataset, config, model, &little, NULL));
+    mimus__model_free(model);
+    mimus_config_free(config);
+    mimus__dataset_clear(&dataset);
+    sample_clear(&s);
+}
+
+START_TEST(launches_on_paper_are_those_counted) {
+    const paper_case *c = &paper_cases[_i];
+    mimus__bench_run run;
+    uint64_t launches = 0;
+    measure(c, &run);
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++) {
+        ck_assert_msg(
+            run.launches[p] == run.cost.phase[p].launches, "phase %d: %llu launches, on paper %llu",
+            p, (unsigned long long)run.launches[p], (unsigned long long)run.cost.phase[p].launches);
+        ck_assert(run.cost.phase[p].bytes > 0);
+        launches += run.launches[p];
+    }
+    ck_assert_uint_eq(run.reads, 0);
+    /* an epoch: its steps; a held-out step has no backward pass and its metrics in one launch */
+    uint64_t heldout_steps = (run.heldout + run.rows - 1) / run.rows;
+    uint64_t heldout_launches = run.launches[MIMUS__STEP_GATHER] +
+                                run.launches[MIMUS__STEP_FORWARD] + run.launches[MIMUS__STEP_LOSS] +
+                                1;
+    if (c->dropout > 0)
+        heldout_launches -= c->layers;
+    ck_assert_uint_eq(run.epoch_launches, run.steps * launches + heldout_steps * heldout_launches);
+    ck_assert_uint_eq(run.epoch_reads, 1);
+    mimus__bench_run_clear(&run);
+    test_folder_remove();
+}
+END_TEST
+
+START_TEST(a_run_is_complete) {
+    mimus__bench_run run;
+    measure(&paper_cases[0], &run);
+    ck_assert(run.limits.flops > 0 && isfinite(run.limits.flops));
+    ck_assert(run.limits.copy > 0 && isfinite(run.limits.copy));
+    ck_assert(run.limits.triad > 0 && isfinite(run.limits.triad));
+    ck_assert(run.limits.upload > 0 && isfinite(run.limits.upload));
+    ck_assert(run.limits.width > 0 && run.limits.local > 0);
+    ck_assert_uint_eq(run.training + run.heldout, recipe.samples);
+    ck_assert_uint_eq(run.steps, (run.training + 99) / 100);
+    ck_assert_uint_eq(run.epochs, 3);
+    ck_assert_uint_eq(run.skipped, 0);
+    ck_assert(run.first_epoch > 0);
+    ck_assert(run.epoch[0] > 0 && run.epoch[0] <= run.epoch[1]);
+    ck_assert(mimus__bench_run_median(&run) == mimus__bench_run_mean(&run));
+    ck_assert(run.heldout_agreement > 0 && run.heldout_agreement <= 1);
+    ck_assert(run.step > 0 && run.enqueue > 0);
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++)
+        ck_assert(run.phase[p] > 0);
+    ck_assert(run.bytes > run.upload_bytes);
+    ck_assert(run.operations > 0 && run.gather_bytes > 0);
+    mimus__bench_run_clear(&run);
+    test_folder_remove();
+}
+END_TEST
+
+/* A made-up recording on the device and in double precision. */
+START_TEST(first_losses_agree_with_the_reference) {
+    const mimus_bench_options options = {
+        .samples = 3000, .batch = 500, .hidden = "20,12", .gemm = "tile"};
+    mimus__bench_work work;
+    mimus__model *model = NULL;
+    mimus__bench_losses losses;
+    mimus__bench_run run;
+    test_ok(mimus__bench_work_new(&work, &options, NULL));
+    test_ok(mimus__dataset_model(&model, &work.dataset, work.config));
+    test_ok(mimus__bench_losses_of(&losses, &work.dataset, work.config, model, NULL));
+    test_ok(mimus__bench_run_new(&run, NULL, &work.dataset, work.config, model, &little, NULL));
+    ck_assert_uint_eq(losses.steps, run.steps); /* 2,700 rows or fewer: 6 steps, the last short */
+    ck_assert(losses.loss[losses.steps - 1] < losses.loss[0]);
+    double off = mimus__bench_losses_compare(&losses, run.first_losses, run.steps);
+    ck_assert_msg(off < 1e-4, "the first losses are off by %g", off);
+    run.first_losses[2] = NAN;
+    ck_assert(isnan(mimus__bench_losses_compare(&losses, run.first_losses, run.steps)));
+    mimus__bench_run_clear(&run);
+    mimus__model_free(model);
+    mimus__bench_work_clear(&work);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------- workloads */
+
+START_TEST(workloads_are_of_the_reference_shape) {
+    mimus_workload about;
+    size_t count = 0;
+    for (; mimus_bench_describe(count, &about); count++) {
+        const mimus_bench_options options = {.workload = about.name, .samples = 2000};
+        mimus__bench_work work;
+        test_ok(mimus__bench_work_new(&work, &options, NULL));
+        const mimus_schema *schema = mimus__recording_schema(work.dataset.recording);
+        ck_assert_uint_eq(schema->senses, 143);
+        ck_assert_uint_eq(schema->heads, 7);
+        ck_assert_uint_eq(mimus__schema_actions(schema), 47);
+        ck_assert(schema->masks);
+        ck_assert_uint_eq(mimus__recording_samples(work.dataset.recording), 2000);
+        ck_assert_uint_eq(mimus__recording_episodes(work.dataset.recording), 4);
+        ck_assert_uint_eq(work.config->epochs, 3);
+        if (count == 0) {
+            ck_assert_str_eq(about.name, "reference");
+            ck_assert_uint_eq(work.config->batch, 4096);
+            ck_assert_uint_eq(work.config->hidden[0], 128);
+        }
+        mimus__bench_work_clear(&work);
+    }
+    ck_assert_uint_eq(count, 4);
+}
+END_TEST
+
+static void refuse(mimus_bench_options options, const char *part) {
+    mimus__bench_work work;
+    test_fails(mimus__bench_work_new(&work, &options, NULL), MIMUS_ERR_ARGUMENT, part);
+    mimus__bench_work_clear(&work);
+}
+
+START_TEST(bad_options_are_refused) {
+    const char *path = "none.rec";
+    const mimus_source source = {.paths = &path, .count = 1};
+    refuse((mimus_bench_options){.workload = "huge"}, "reference, reference-32k, wide, small");
+    refuse((mimus_bench_options){.epochs = 1}, "2 or more");
+    refuse((mimus_bench_options){.samples = 1}, "samples: expected 2 to ");
+    refuse((mimus_bench_options){.samples = 5000000000}, "samples: expected 2 to ");
+    refuse((mimus_bench_options){.hidden = "12,x"}, "hidden: expected");
+    refuse((mimus_bench_options){.gemm = "cuda"}, "gemm: expected");
+    refuse((mimus_bench_options){.samples = 9, .recording = &source}, "measured whole");
+    char *json = NULL;
+    const mimus_bench_options both = {.device = "cpu", .all_devices = true};
+    test_fails(mimus_bench(&both, NULL, &json), MIMUS_ERR_ARGUMENT, "all devices");
+    ck_assert_ptr_null(json);
+}
+END_TEST
+
+static bool stop(void *user) {
+    (void)user;
+    return true;
+}
+
+START_TEST(stops_on_request) {
+    const mimus_watch watch = {.should_stop = stop};
+    const mimus_bench_options options = {.samples = 1000};
+    char *json = NULL;
+    test_fails(mimus_bench(&options, &watch, &json), MIMUS_ERR_STOPPED, "stopped on request");
+    ck_assert_ptr_null(json);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("bench");
+    TCase *paper = tcase_create("paper");
+    tcase_add_test(paper, operations_are_those_of_unpadded_products);
+    tcase_add_test(paper, the_gather_moves_a_row_in_and_a_row_out);
+    tcase_add_test(paper, bytes_of_a_small_step);
+    tcase_add_test(paper, workloads_are_of_the_reference_shape);
+    tcase_add_test(paper, bad_options_are_refused);
+    tcase_add_test(paper, stops_on_request);
+    suite_add_tcase(suite, paper);
+    TCase *device = tcase_create("device");
+    tcase_add_loop_test(device, launches_on_paper_are_those_counted, 0,
+                        sizeof paper_cases / sizeof *paper_cases);
+    tcase_add_test(device, a_run_is_complete);
+    tcase_add_test(device, first_losses_agree_with_the_reference);
+    suite_add_tcase(suite, device);
+    return test_run(suite);
+}
