@@ -18,10 +18,19 @@ typedef struct named_workload {
 } named_workload;
 
 static const named_workload workloads[] = {
-    {{"reference", "143 senses, 7 heads; hidden 128,128, batch 4,096"}, "128,128", "4096", "1e-3"},
-    {{"reference-32k", "the same in batches of 32,768"}, "128,128", "32768", "1e-2"},
-    {{"wide", "hidden 512,512"}, "512,512", "4096", "1e-3"},
-    {{"small", "hidden 64,64"}, "64,64", "4096", "1e-3"},
+    {{"reference", "143 senses, 7 heads; hidden 128,128, batch 4,096, lr 1e-3"},
+     "128,128",
+     "4096",
+     "1e-3"},
+    {{"reference-32k", "143 senses, 7 heads; hidden 128,128, batch 32,768, lr 1e-2"},
+     "128,128",
+     "32768",
+     "1e-2"},
+    {{"wide", "143 senses, 7 heads; hidden 512,512, batch 4,096, lr 1e-3"},
+     "512,512",
+     "4096",
+     "1e-3"},
+    {{"small", "143 senses, 7 heads; hidden 64,64, batch 4,096, lr 1e-3"}, "64,64", "4096", "1e-3"},
 };
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 

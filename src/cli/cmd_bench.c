@@ -15,18 +15,14 @@
 
 static const option_page page = {
     .verb = "bench",
-    .usage = "[WORKLOAD] [--device SELECTOR|--all-devices] [--samples N|--recording FILE]\n",
+    .usage = "[WORKLOAD] [--samples N] [--device SELECTOR]\n"
+             "[WORKLOAD] --recording FILE [--all-devices]\n",
     .about = "Measure training: what the device can do at its best, what each phase of a step\n"
              "takes, and how many times its floor an epoch takes. The floor is the larger of\n"
              "the products' operations at the device's best rate and the gather's bytes at its\n"
              "bandwidth.\n",
-    .notes = "Workloads\n"
-             "  reference       hidden 128,128, batch 4,096\n"
-             "  reference-32k   the same in batches of 32,768, learning rate 1e-2\n"
-             "  wide            hidden 512,512\n"
-             "  small           hidden 64,64\n"
-             "All have 143 senses and 7 heads. Their recording is made up, unless one is given\n"
-             "with --recording; --samples 2490000 is the reference workload in full.\n"
+    .notes = "Their recording is made up, unless one is given with --recording;\n"
+             "--samples 2490000 is the reference workload in full.\n"
              "\n"
              "Examples\n"
              "  mimus bench\n"
@@ -275,8 +271,25 @@ static int run(const bench_request *request, char **operands, int count) {
     return cli_show("bench", text, request->raw, show_result);
 }
 
+/* The library's list of workloads, and what else the page's notes say; free with free(). */
+static char *make_notes(void) {
+    char *notes = cli_format("Workloads\n");
+    mimus_workload workload;
+    for (size_t i = 0; mimus_bench_describe(i, &workload); i++) {
+        char *longer = cli_format("%s  %-15s %s\n", notes, workload.name, workload.help);
+        free(notes);
+        notes = longer;
+    }
+    char *whole = cli_format("%s%s", notes, page.notes);
+    free(notes);
+    return whole;
+}
+
 int cmd_bench(int argc, char **argv) {
     bench_request request = {.device = NULL};
+    option_page explained = page;
+    char *notes = make_notes();
+    explained.notes = notes;
     const cli_option own[] = {
         {.name = "samples",
          .value = "N",
@@ -319,10 +332,11 @@ int cmd_bench(int argc, char **argv) {
     int first, code;
     options_add(&groups, "Options", own, sizeof own / sizeof *own, false);
     input_init(&request.input, &groups, false);
-    if (options_parse(&page, &groups, argc, argv, &first, &code))
+    if (options_parse(&explained, &groups, argc, argv, &first, &code))
         code = run(&request, argv + first, argc - first);
     options_clear(&groups);
     input_clear(&request.input);
     texts_clear(&request.recordings);
+    free(notes);
     return code;
 }
