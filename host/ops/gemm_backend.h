@@ -53,7 +53,7 @@ typedef struct mimus__gemm_backend {
     uint32_t width_pad; /* a multiple of 16 */
     uint32_t row_pad;
     uint32_t splits;
-    bool packs; /* see mimus__gemm_packs */
+    bool packs;                                   /* see mimus__gemm_packs */
     char parameters[MIMUS__GEMM_PARAMETER_BYTES]; /* "6 x 2 float8"; names the variant */
 } mimus__gemm_backend;
 

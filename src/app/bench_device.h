@@ -16,13 +16,12 @@ typedef struct mimus__bench_effort {
 extern const mimus__bench_effort mimus__bench_full_effort;
 
 typedef struct mimus__bench_limits {
-    double flops;    /* operations a second; a multiply-add is two */
-    uint32_t width;  /* of the vectors, and work-items of the groups, that reached it */
-    uint32_t local;  /* */
-    double copy;     /* bytes a second, read and written, of device memory */
-    double triad;    /* */
-    double upload;   /* bytes a second, from ordinary host memory */
-    uint64_t stream; /* bytes of each of the buffers that were streamed */
+    double flops;       /* operations a second; a multiply-add is two */
+    uint32_t width;     /* floats of the vectors that reached it, */
+    uint32_t local;     /* and work-items of the groups */
+    double copy, triad; /* bytes a second of device memory, read and written */
+    double upload;      /* bytes a second, from ordinary host memory */
+    uint64_t stream;    /* bytes of each of the buffers that were streamed */
 } mimus__bench_limits;
 
 /* The greater of copy and triad. */

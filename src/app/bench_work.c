@@ -121,7 +121,7 @@ static void draw_senses(uint64_t sample, float *senses) {
 /* Three actions of four, and one of the head whatever happens. */
 static void draw_legal(mimus__rng *rng, uint8_t *legal) {
     for (uint32_t h = 0; h < HEADS; legal += head_actions[h++]) {
-        uint32_t bits = mimus__rng_u32(rng) | mimus__rng_u32(rng);
+        uint32_t half = mimus__rng_u32(rng), bits = half | mimus__rng_u32(rng);
         for (uint32_t a = 0; a < head_actions[h]; a++)
             legal[a] = (uint8_t)(bits >> a & 1);
         legal[(bits >> 16) % head_actions[h]] = 1;
