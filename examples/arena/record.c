@@ -176,8 +176,10 @@ int command_record(int argc, char **argv) {
         .verb = "record",
         .about =
             "Let two scripted experts duel, and record what both see and do. The same seed gives\n"
-            "the same bytes on every machine. The recording's metadata says how well any policy\n"
-            "can do on it.\n",
+            "the same bytes on every machine. Told in the end, and kept as the metadata, is how\n"
+            "well any policy can do: ceiling, the best agreement that can be expected; NLL floor,\n"
+            "the best negative log-likelihood; majority, what always taking the most frequent\n"
+            "action reaches.\n",
         .option = options,
         .options = sizeof options / sizeof *options,
     };

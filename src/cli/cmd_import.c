@@ -19,7 +19,7 @@ static const option_page page = {
     .notes = "Examples\n"
              "  mimus import expert.npz -o expert.rec\n"
              "  mimus import expert.npz -o expert.rec --heads move:5,shoot:2 --masks legal\n"
-             "  mimus import day1.csv day2.csv -o week.rec --illegal drop\n"
+             "  mimus import day1.npz day2.npz -o week.rec --illegal drop\n"
              "  mimus import old.rec new.rec -o all.rec\n",
 };
 

@@ -178,7 +178,7 @@ static void show_length(const json_t *info) {
            human_count(cli_number(episodes, "count")).text, human_count(shortest).text);
     if (longest > shortest)
         printf(" to %s, %.1f on average", human_count(longest).text, cli_number(episodes, "mean"));
-    printf("; recording %s\n", cli_text(info, "fingerprint"));
+    printf("; fingerprint %s\n", cli_text(info, "fingerprint"));
 }
 
 /* No fault: such a head has nothing to choose, and trains nothing. */

@@ -22,7 +22,12 @@ static const option_page page = {
              "goes on with --resume as if it had never stopped, on the recordings that it\n"
              "began with (name them where they have moved). What it learns stays as it was:\n"
              "only epochs, patience, device, gemm, memory and shard may change.\n",
-    .notes = "SIGINT (Ctrl-C) and SIGTERM stop after the running epoch, with everything saved;\n"
+    .notes = "Before the first epoch the samples are looked through (audit), packed onto the\n"
+             "device (upload), and kernels are built (prepare): which takes longer the first\n"
+             "time on a device, because the matrix products are timed. Agreement is how often\n"
+             "the most probable legal action is the player's, on the held-out episodes.\n"
+             "\n"
+             "SIGINT (Ctrl-C) and SIGTERM stop after the running epoch, with everything saved;\n"
              "a second one stops at once, and the run goes on from its last whole epoch.\n"
              "\n"
              "Examples\n"
