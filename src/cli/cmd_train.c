@@ -23,7 +23,7 @@ static const option_page page = {
              "began with (name them where they have moved). What it learns stays as it was:\n"
              "only epochs, patience, device, gemm, memory and shard may change.\n",
     .notes = "Before the first epoch the samples are looked through (audit), packed onto the\n"
-             "device (upload), and kernels are built (prepare): which takes longer the first\n"
+             "device (upload), and kernels are built (prepare), which takes longer the first\n"
              "time on a device, because the matrix products are timed. Agreement is how often\n"
              "the most probable legal action is the player's, on the held-out episodes.\n"
              "\n"
