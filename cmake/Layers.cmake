@@ -52,7 +52,9 @@ function(mimus_library name)
 endfunction()
 
 function(mimus_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  # Sizes are enum constants here, and some take part in floating-point arithmetic.
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-enum-float-conversion)
   if(MIMUS_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
