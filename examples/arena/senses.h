@@ -10,7 +10,8 @@
 
 #include <mimus.h>
 
-/* clang-format off: the list reads by its groups */
+/* The list reads by its groups, so the formatter leaves it alone. */
+/* clang-format off */
 
 #define SENSES_SHELL(X, n)                                                                         \
     X(shell##n##_urgency) X(shell##n##_ahead) X(shell##n##_right)                                  \
@@ -20,7 +21,8 @@
 #define SENSES_MINE(X, n) X(mine##n##_nearness) X(mine##n##_ahead) X(mine##n##_right)
 
 #define SENSES_DEPOT(X, n)                                                                         \
-    X(depot##n##_ready) X(depot##n##_nearness) X(depot##n##_bearing_ahead) X(depot##n##_bearing_right)
+    X(depot##n##_ready) X(depot##n##_nearness)                                                     \
+    X(depot##n##_bearing_ahead) X(depot##n##_bearing_right)
 
 /* Every sense, in order; a name is the constant and the text at once. */
 #define SENSES(X)                                                                                  \
