@@ -163,7 +163,7 @@ static duel_history remember_games(uint64_t seed) {
 /* Whoever changes the rules, the senses or the expert changes what every seed records: then this
  * number changes too, and docs/arena.md's figures are measured again. */
 START_TEST(a_thousand_steps_are_the_same_everywhere) {
-    ck_assert_msg(remember_games(1).hash == UINT64_C(0xEDEAA32B51E27607), "the hash is 0x%016llX",
+    ck_assert_msg(remember_games(1).hash == UINT64_C(0x72C40943CA223D75), "the hash is 0x%016llX",
                   (unsigned long long)remember_games(1).hash);
     ck_assert(remember_games(1).hash != remember_games(2).hash);
 }

@@ -158,15 +158,12 @@ static void prefer_gear(const int32_t *s, int32_t *preference) {
 
 /* --------------------------------------------------- guard, shield and crew */
 
-/* Guard against the most urgent shell, without one against the enemy, and where it went to when it
- * is out of sight. */
+/* Guard against the most urgent shell, without one against the enemy. */
 static void prefer_guard(const int32_t *s, int32_t *preference) {
     int32_t urgency = s[SENSE_shell0_urgency];
     fixed_local from = {0};
     wish_add(&from, s[SENSE_enemy_bearing_ahead], s[SENSE_enemy_bearing_right],
-             product(s[SENSE_enemy_in_sight], SENSE_ONE - urgency));
-    wish_add(&from, s[SENSE_enemy_speed_ahead], s[SENSE_enemy_speed_right],
-             2 * product(SENSE_ONE - s[SENSE_enemy_in_sight], SENSE_ONE - urgency));
+             SENSE_ONE - urgency);
     wish_add(&from, s[SENSE_shell0_bearing_ahead], s[SENSE_shell0_bearing_right],
              percent(urgency, 150));
     for (int a = 0; a < GUARDS; a++) {
