@@ -36,9 +36,11 @@ __kernel void naive_input_gradient(uint in, uint out, __global const float *g,
     float16 sum = (float16)(0.0f);
     g += (run * rows + row) * out;
     weight += (run * in + column) * out;
-    for (uint n = 0; n < out; n += 16)
-        sum += vload16(0, g + n) * vload16(0, weight + n);
-    d[at] = saved[at] > 0.0f ? sum_of(sum) : 0.0f;
+    if (saved[at] > 0.0f) { /* no ?: behind the sum: PoCL 6.0's compiler gives up (docs/opencl.md) */
+        for (uint n = 0; n < out; n += 16)
+            sum += vload16(0, g + n) * vload16(0, weight + n);
+    }
+    d[at] = sum_of(sum);
 }
 
 /* Grid: 16 columns, row of V, run. */
