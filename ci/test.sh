@@ -97,12 +97,13 @@ memory() {
             exit 1' "$out/gcc/tests" "$logs"
 }
 
-# Every kernel, on tiny shapes, in a simulator that sees accesses out of bounds, races and uninitialised reads.
+# Every kernel, on tiny shapes, in a simulator that sees accesses out of bounds and races. (Its --uninitialized
+# is of no use: Oclgrind 21.10 takes host writes inside of a buffer for uninitialised, and crashes in vector code.)
 # It ends with 0 whatever it finds, but names the kernel with every find. Now and then it aborts by itself: one
 # more try.
 kernels() {
     for try in 1 2; do
-        env -u MIMUS_DEVICE oclgrind --data-races --uninitialized "$out/gcc/mimus" selftest >"$logs/selftest.txt" 2>&1
+        env -u MIMUS_DEVICE oclgrind --data-races "$out/gcc/mimus" devices --selftest >"$logs/selftest.txt" 2>&1
         status=$?
         cat "$logs/selftest.txt"
         ! grep -q 'Kernel: ' "$logs/selftest.txt" || return 1

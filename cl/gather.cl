@@ -33,15 +33,14 @@
 #define ROWS 16
 #endif
 
-static inline void gather_senses(__global const uint *restrict source, __global float *restrict x,
-                                 __global const float *restrict mean,
-                                 __global const float *restrict scale, uint lane) {
+static inline void gather_senses(__global const uint *source, __global float *x,
+                                 __global const float *mean, __global const float *scale,
+                                 uint lane) {
     for (uint s = lane; s < SENSES; s += LOCAL)
         x[s] = (as_float(source[s]) - mean[s]) * scale[s];
 }
 
-static inline void gather_nothing(__global float *restrict x, __global uint *restrict labels,
-                                  uint lane) {
+static inline void gather_nothing(__global float *x, __global uint *labels, uint lane) {
     for (uint s = lane; s < SENSES * STACK; s += LOCAL)
         x[s] = 0.0f;
     for (uint w = lane; w < LABEL_WORDS; w += LOCAL)

@@ -83,9 +83,9 @@ mimus_metrics_sum(__global const float *restrict partial, uint groups,
 
 /* Adam: Kingma and Ba 2015, algorithm 1. AdamW: Loshchilov and Hutter 2019, algorithm 2. SGD with
  * heavy-ball momentum, as PyTorch writes it: m = beta1 m + g; p -= lr m. */
-static inline floatv updated(floatv p, floatv g, __global float *restrict moment1,
-                             __global float *restrict moment2, float lr, float decay, float beta1,
-                             float beta2, float epsilon, float correction1, float correction2) {
+static inline floatv updated(floatv p, floatv g, __global float *moment1, __global float *moment2,
+                             float lr, float decay, float beta1, float beta2, float epsilon,
+                             float correction1, float correction2) {
     floatv m = vload(0, moment1);
 #if OPTIMIZER == 1
     p -= lr * decay * p;
