@@ -11,8 +11,9 @@
  *
  * Every function that can fail returns a mimus_status; mimus_last_error() then says in one line
  * what was expected and what was found. Strings and objects passed in stay the caller's; what
- * comes back through an `out` argument is the caller's to free; every free function takes NULL.
- * Functions block until their work is done. The library never prints and never exits. */
+ * comes back through an `out` argument is the caller's to free, and NULL after a failure; every
+ * free function takes NULL, the others answer a NULL object with MIMUS_ERR_ARGUMENT. Functions
+ * block until their work is done. The library never prints and never exits. */
 #ifndef MIMUS_H
 #define MIMUS_H
 

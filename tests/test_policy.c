@@ -433,9 +433,26 @@ START_TEST(a_policy_is_loaded_from_run_or_file) {
 }
 END_TEST
 
+START_TEST(an_agent_that_is_not_there_says_so) {
+    mimus_agent *agent;
+    const float sense = 0;
+    uint16_t action;
+    float probability;
+    test_fails(mimus_agent_new(&agent, NULL, 0), MIMUS_ERR_ARGUMENT, "no policy");
+    ck_assert_ptr_null(agent);
+    test_fails(mimus_agent_act(NULL, &sense, NULL, &action), MIMUS_ERR_ARGUMENT, "no agent");
+    test_fails(mimus_agent_sample(NULL, &sense, NULL, &action), MIMUS_ERR_ARGUMENT, "no agent");
+    test_fails(mimus_agent_probabilities(NULL, &sense, NULL, &probability), MIMUS_ERR_ARGUMENT,
+               "no agent");
+    mimus_agent_reset(NULL);
+    mimus_agent_free(NULL);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("policy");
     TCase *all = tcase_create("policy");
+    tcase_add_test(all, an_agent_that_is_not_there_says_so);
     tcase_add_test(all, logits_are_the_references);
     tcase_add_test(all, agents_stack_from_the_episodes_start);
     tcase_add_test(all, masks_and_ties_are_kept);

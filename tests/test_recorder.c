@@ -620,10 +620,23 @@ START_TEST(what_was_finished_survives_a_kill) {
 }
 END_TEST
 
+START_TEST(a_recorder_that_did_not_open_says_so) {
+    const float sense = 0;
+    const uint16_t action = 0;
+    test_fails(mimus_recorder_append(NULL, &sense, &action, NULL, 1), MIMUS_ERR_ARGUMENT,
+               "no recorder");
+    test_fails(mimus_recorder_end_episode(NULL), MIMUS_ERR_ARGUMENT, "no recorder");
+    test_fails(mimus_recorder_set_metadata(NULL, "{}"), MIMUS_ERR_ARGUMENT, "no recorder");
+    test_fails(mimus_recorder_flush(NULL), MIMUS_ERR_ARGUMENT, "no recorder");
+    test_ok(mimus_recorder_close(NULL));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("recorder");
     TCase *tests = tcase_create("recorder");
     tcase_add_checked_fixture(tests, NULL, test_folder_remove);
+    tcase_add_test(tests, a_recorder_that_did_not_open_says_so);
     tcase_add_test(tests, opening_refuses_what_it_must);
     tcase_add_test(tests, two_recorders_do_not_share_a_file);
     tcase_add_test(tests, bad_samples_are_named_and_not_added);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const option_page page = {
     .verb = "train",
@@ -118,7 +119,8 @@ static int go_on(const train_request *request, const mimus_source *source) {
     mimus_config *config = NULL;
     char *summary = NULL, *own = cli_format("%s/config.json", request->resume);
     mimus_status status = MIMUS_OK;
-    if (settings_given(&request->settings))
+    /* what is no run is told so by mimus_resume */
+    if (settings_given(&request->settings) && access(own, R_OK) == 0)
         status = settings_make(&request->settings, own, &config);
     free(own);
     if (status != MIMUS_OK)

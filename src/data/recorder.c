@@ -213,9 +213,16 @@ static mimus_status put_chunk(mimus_recorder *recorder) {
     return mimus__writer_put(&recorder->writer, &recorder->chunk);
 }
 
+/* A game that goes on after a failed open must not die of it. */
+static mimus_status no_recorder(void) {
+    return mimus__fail(MIMUS_ERR_ARGUMENT, "no recorder: mimus_recorder_open did not give one");
+}
+
 mimus_status mimus_recorder_append(mimus_recorder *recorder, const float *senses,
                                    const uint16_t *actions, const uint8_t *legal, float weight) {
     mimus_status status = MIMUS_OK;
+    if (recorder == NULL)
+        return no_recorder();
     MIMUS_TRY(check_sample(recorder, senses, actions, legal, weight));
     /* The full chunk goes before the sample comes: when the disk is full nothing was added, and
      * nothing is lost either if it has room again later. */
@@ -227,6 +234,8 @@ out:
 }
 
 mimus_status mimus_recorder_end_episode(mimus_recorder *recorder) {
+    if (recorder == NULL)
+        return no_recorder();
     recorder->chunk.begins = true;
     return MIMUS_OK;
 }
@@ -238,6 +247,8 @@ mimus_status mimus_recorder_set_metadata(mimus_recorder *recorder, const char *j
     mimus_status status = MIMUS_OK;
     json_t *metadata = NULL;
     char *text = NULL;
+    if (recorder == NULL)
+        return no_recorder();
     if (json == NULL)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "metadata: a JSON object is needed");
     MIMUS_TRY(mimus__json_parse(&metadata, json, strlen(json), "metadata"));
@@ -263,6 +274,8 @@ out:
 
 mimus_status mimus_recorder_flush(mimus_recorder *recorder) {
     mimus_status status = MIMUS_OK;
+    if (recorder == NULL)
+        return no_recorder();
     MIMUS_TRY(put_chunk(recorder));
     MIMUS_TRY(mimus__writer_sync(&recorder->writer));
 out:

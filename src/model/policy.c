@@ -194,6 +194,8 @@ mimus_status mimus_agent_new(mimus_agent **out, const mimus_policy *policy, uint
     mimus_status status = MIMUS_OK;
     mimus_agent *agent = NULL;
     *out = NULL;
+    if (policy == NULL)
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "no policy: mimus_policy_load did not give one");
     MIMUS_TRY(mimus__alloc(&agent, 1, sizeof *agent));
     agent->policy = policy;
     agent->rng.seed = seed;
@@ -215,7 +217,13 @@ void mimus_agent_free(mimus_agent *agent) {
 }
 
 void mimus_agent_reset(mimus_agent *agent) {
-    agent->begun = false;
+    if (agent != NULL)
+        agent->begun = false;
+}
+
+/* A game that goes on after a failed load must not die of it. */
+static mimus_status no_agent(void) {
+    return mimus__fail(MIMUS_ERR_ARGUMENT, "no agent: mimus_agent_new did not give one");
 }
 
 static mimus_status check_senses(const mimus_schema *schema, const float *senses) {
@@ -325,11 +333,15 @@ out:
 
 mimus_status mimus_agent_act(mimus_agent *agent, const float *senses, const uint8_t *legal,
                              uint16_t *actions) {
+    if (agent == NULL)
+        return no_agent();
     return decide(agent, senses, legal, NULL, actions);
 }
 
 mimus_status mimus_agent_sample(mimus_agent *agent, const float *senses, const uint8_t *legal,
                                 uint16_t *actions) {
+    if (agent == NULL)
+        return no_agent();
     return decide(agent, senses, legal, &agent->rng, actions);
 }
 
@@ -344,8 +356,10 @@ static void fill_probabilities(const float *logits, const uint8_t *legal, uint32
 mimus_status mimus_agent_probabilities(mimus_agent *agent, const float *senses,
                                        const uint8_t *legal, float *probabilities) {
     mimus_status status = MIMUS_OK;
-    const mimus_schema *schema = agent->policy->schema;
     const float *logits;
+    if (agent == NULL)
+        return no_agent();
+    const mimus_schema *schema = agent->policy->schema;
     MIMUS_TRY(step(agent, senses, &logits));
     for (uint32_t h = 0; h < schema->heads; h++) {
         uint32_t count = schema->head[h].actions;
