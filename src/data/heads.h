@@ -10,8 +10,8 @@ mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *t
 
 /* Infer the sizes from `largest` (count): the largest label seen of each head, below 0 for none. A
  * head has largest + 1 actions, at least 2; a single head with masks has as many as they are wide.
- * `mask_width` is 0 without masks. MIMUS_ERR_ARGUMENT asks for the option heads when the sizes do not add up
- * to the masks' width, MIMUS_ERR_DATA when a label is too large to be one. */
+ * `mask_width` is 0 without masks. MIMUS_ERR_ARGUMENT asks for the option heads when the sizes do
+ * not add up to the masks' width, MIMUS_ERR_DATA when a label is too large to be one. */
 mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32_t count,
                                 uint64_t mask_width);
 

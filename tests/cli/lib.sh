@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # lib.sh - what the tests of the command share. Sourced with the build folder as $1; runs in a fresh folder.
 set -u
 build=$1

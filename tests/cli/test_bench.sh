@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # mimus bench on a tiny workload: what it says, not how fast anything is.
 . "$(dirname "$0")/lib.sh"
 make_rec=$build/tests/cli/make-rec

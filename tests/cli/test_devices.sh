@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # The list of devices; ctest's machine has one at least.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # Importing and describing recordings, with the readers' options as the command's own.
 . "$(dirname "$0")/lib.sh"
 data=$here/../data/npz

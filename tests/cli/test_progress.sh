@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # What is shown while it works, and what signals do.
 . "$(dirname "$0")/lib.sh"
 make_rec=$build/tests/cli/make-rec

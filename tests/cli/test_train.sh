@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # Training, resuming and judging from the command line.
 . "$(dirname "$0")/lib.sh"
 make_rec=$build/tests/cli/make-rec

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2154,SC2034 # what lib.sh and the tests hand each other
 # Help, and what is said to those who need it.
 . "$(dirname "$0")/lib.sh"
 
