@@ -21,6 +21,8 @@ typedef struct choice {
 static mimus_status open_variant(mimus__gemm_backend **out, const mimus__gemm_type *type,
                                  mimus__device *device, const mimus__gemm_problem *problem,
                                  uint32_t variant) {
+    if (type == NULL)
+        return mimus__fail(MIMUS_ERR_DEVICE, "no back end of the matrix products was right");
     mimus_status status = type->open(out, device, problem, variant);
     if (status == MIMUS_OK)
         (*out)->type = type;
