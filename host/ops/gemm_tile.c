@@ -34,9 +34,11 @@ static uint32_t clamp(uint32_t value, uint32_t low, uint32_t high) {
 static const mimus__gemm_tile_shape group_shape = {0, 0, 0};
 
 /* Accumulators must fit beside the loads: 16 registers with 4 floats (SSE) and 8 (AVX2), 32 with
- * 4 (NEON) and 16 (AVX-512). docs/opencl.md 22, 36. */
+ * 4 (NEON) and 16 (AVX-512). docs/opencl.md 22, 36. All have at most WIDTH_PAD columns, so that the
+ * choice, which is timing's, changes no width and with it no order of sums: every shape gives the
+ * same bits. */
 static const mimus__gemm_tile_shape register_shapes[] = {
-    {6, 2, 8}, {4, 2, 8}, {12, 2, 16}, {16, 1, 16}, {6, 2, 4}, {12, 2, 4},
+    {6, 2, 8}, {4, 2, 8}, {16, 1, 16}, {12, 1, 16}, {6, 2, 4}, {12, 2, 4},
 };
 
 /* llvmpipe vectorises over work-items as a GPU does, and a group of one runs at a lane's speed. */
@@ -76,20 +78,20 @@ static uint32_t tile_variants(const mimus__device *device, const mimus__gemm_pro
 
 /* ------------------------------------------------------------------------- opening */
 
-/* Enough slices of the rows to fill the device with the largest layer's weight gradient, and no
- * more: the optimizer reads every one. */
+/* Enough slices of the rows to fill the device with the largest layer's weight gradient of one run,
+ * and no more: the optimizer reads every one. More runs change nothing, so that a run of many sums
+ * as it does alone. */
 static uint32_t choose_splits(const tile_backend *tile, const mimus__gemm_problem *problem) {
-    uint32_t rows = clamp(problem->rows / GROUP_TILE, 1, 32), runs = 1, tiles = 1;
+    uint32_t rows = clamp(problem->rows / GROUP_TILE, 1, 32), tiles = 1;
     for (uint32_t i = 0; i < problem->count; i++) {
         const mimus__gemm_layer *layer = &problem->layers[i];
         uint32_t here =
             mimus__divide_up(layer->in, GROUP_TILE) * mimus__divide_up(layer->out, GROUP_TILE);
         tiles = here > tiles ? here : tiles;
-        runs = layer->runs > runs ? layer->runs : runs;
     }
     if (is_group(tile->shape))
-        return clamp(mimus__divide_up(4 * tile->compute_units, tiles * runs), 1, rows);
-    return clamp(mimus__divide_up(2 * tile->compute_units, runs), 1, rows < 8 ? rows : 8);
+        return clamp(mimus__divide_up(4 * tile->compute_units, tiles), 1, rows);
+    return clamp(2 * tile->compute_units, 1, rows < 8 ? rows : 8);
 }
 
 static mimus_status build_program(tile_backend *tile) {
