@@ -231,7 +231,8 @@ typedef struct mimus_format {
 MIMUS_API bool mimus_format_describe(size_t index, mimus_format *out);
 
 /* Write the files of `source` as one .rec; `*report` (may be NULL) gets a JSON object of counts.
- * The output appears only when it is complete. */
+ * The output appears, or takes an old one's place, only when it is complete; an output that is one
+ * of the inputs is refused with MIMUS_ERR_ARGUMENT. */
 MIMUS_API mimus_status mimus_import(const mimus_source *source, const char *out_path,
                                     const mimus_watch *watch, char **report);
 

@@ -1,4 +1,6 @@
 /* The base layer: messages, memory, numbers, files. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): O_TMPFILE needs it */
+#define _GNU_SOURCE
 #include "support.h"
 
 #include "alloc.h"
@@ -7,9 +9,19 @@
 #include "rng.h"
 #include "text.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 START_TEST(failure_keeps_one_line) {
@@ -173,6 +185,100 @@ START_TEST(a_full_disk_is_an_error) {
 }
 END_TEST
 
+/* From now on this process's file systems know no files without a name, as NFS does not. */
+static void forbid_unnamed_files(void) {
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    ck_assert_int_lt(open(test_folder(), O_TMPFILE | O_RDWR, 0666), 0);
+}
+
+static size_t entries(void) {
+    size_t count = 0;
+    DIR *folder = opendir(test_folder());
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count - 2;
+}
+
+static void holds(const char *path, const char *expected) {
+    char *content;
+    size_t bytes;
+    test_ok(mimus__file_read(path, 100, &content, &bytes));
+    ck_assert_str_eq(content, expected);
+    free(content);
+}
+
+/* One writer is killed with an open file, others go on beside it. */
+static void check_writers(size_t entries_of_one) {
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_folder_path("value"));
+    mimus__file_writer first, second;
+    int outcome;
+    for (int round = 0; round < 2; round++) { /* it is made, then replaced */
+        pid_t child = fork();
+        if (child == 0) {
+            if (mimus__file_writer_open(&first, path) == MIMUS_OK)
+                kill(getpid(), SIGKILL);
+            _exit(1);
+        }
+        ck_assert_int_eq(waitpid(child, &outcome, 0), child);
+        ck_assert(WIFSIGNALED(outcome));
+        const size_t there = round > 0;
+        ck_assert_uint_eq(entries(), there + entries_of_one);
+        test_ok(mimus__file_writer_open(&first, path)); /* sweeps */
+        ck_assert_uint_eq(entries(), there + entries_of_one);
+        test_ok(mimus__file_writer_open(&second, path)); /* and spares the living */
+        ck_assert_uint_eq(entries(), there + 2 * entries_of_one);
+        fputs("second", second.stream);
+        test_ok(mimus__file_writer_commit(&second));
+        holds(path, "second");
+        fputs("first", first.stream);
+        test_ok(mimus__file_writer_commit(&first));
+        holds(path, "first");
+        ck_assert_uint_eq(entries(), 1);
+    }
+}
+
+START_TEST(a_killed_writer_leaves_nothing) {
+    check_writers(0);
+}
+END_TEST
+
+START_TEST(a_killed_writer_leaves_nothing_for_long_without_unnamed_files) {
+    forbid_unnamed_files();
+    check_writers(1);
+}
+END_TEST
+
+/* What a kill between a file's two names would leave goes, what looks a little like it stays. */
+START_TEST(only_temporary_names_are_swept) {
+    static const char *const swept[] = {"value.mimus-1f-2e", "value.mimus-0-0"};
+    static const char *const kept[] = {"value.backup",     "value.mimus-",      "value.mimus-1",
+                                       "value.mimus-1-",   "value.mimus-1-2.x", "value.mimus-a-g",
+                                       "other.mimus-1f-2e"};
+    for (size_t i = 0; i < sizeof swept / sizeof *swept; i++)
+        test_file_write(test_folder_path(swept[i]), "x", 1);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        test_file_write(test_folder_path(kept[i]), "x", 1);
+    test_ok(mimus__file_replace(test_folder_path("value"), "new", 3));
+    for (size_t i = 0; i < sizeof swept / sizeof *swept; i++)
+        ck_assert_msg(!mimus__file_exists(test_folder_path(swept[i])), "%s", swept[i]);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        ck_assert_msg(mimus__file_exists(test_folder_path(kept[i])), "%s", kept[i]);
+}
+END_TEST
+
 START_TEST(json_numbers_come_back_and_read_well) {
     const double cases[] = {0.1,     1e-8,   0.30000000000000004,
                             1.0 / 3, 5e-324, 1.7976931348623157e308};
@@ -217,6 +323,7 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("base");
     TCase *all = tcase_create("base");
+    tcase_add_checked_fixture(all, NULL, test_folder_remove);
     tcase_add_test(all, failure_keeps_one_line);
     tcase_add_test(all, growing_keeps_content_and_zeroes_the_rest);
     tcase_add_test(all, philox_gives_the_published_answers);
@@ -226,6 +333,9 @@ int main(void) {
     tcase_add_test(all, only_regular_files_are_read_and_replaced);
     tcase_add_test(all, an_empty_name_is_refused);
     tcase_add_test(all, a_full_disk_is_an_error);
+    tcase_add_test(all, a_killed_writer_leaves_nothing);
+    tcase_add_test(all, a_killed_writer_leaves_nothing_for_long_without_unnamed_files);
+    tcase_add_test(all, only_temporary_names_are_swept);
     tcase_add_test(all, json_numbers_come_back_and_read_well);
     tcase_add_test(all, json_errors_say_where_and_what);
     suite_add_tcase(suite, all);

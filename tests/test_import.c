@@ -6,12 +6,19 @@
 
 #include "file.h"
 #include "json.h"
+#include "rng.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* Ten samples in two episodes: senses (row, 7), labels row % 3, and what the test makes of them. */
 enum { ROWS = 10 };
@@ -241,7 +248,6 @@ START_TEST(files_of_several_formats_are_put_together) {
     ck_assert_uint_eq(json_array_size(sources), 4);
     ck_assert_str_eq(json_string_value(at(sources, "1.metadata.sources.0.file")), first[0]);
     mimus__recording_free(recording);
-    test_ok(import(&out, 1, MIMUS_ILLEGAL_ERROR, out, NULL)); /* onto itself */
 }
 END_TEST
 
@@ -302,6 +308,54 @@ START_TEST(what_cannot_be_imported_is_refused) {
 }
 END_TEST
 
+START_TEST(an_input_is_not_overwritten) {
+    const arrays a = sound();
+    const char *paths[] = {write_arrays("a.npz", &a), write_arrays("b.npz", &a)};
+    const char *link = path_of("link.npz"), *hard = path_of("hard.npz");
+    const char *indirect = path_of("./b.npz");
+    char *before = NULL, *after = NULL;
+    size_t bytes = 0, left = 0;
+    ck_assert_int_eq(symlink(paths[1], link), 0);
+    ck_assert_int_eq(linkat(AT_FDCWD, paths[1], AT_FDCWD, hard, 0), 0);
+    test_ok(mimus__file_read(paths[1], SIZE_MAX, &before, &bytes));
+    const char *const outs[] = {paths[1], link, hard, indirect};
+    for (size_t i = 0; i < sizeof outs / sizeof *outs; i++)
+        test_fails(import(paths, 2, MIMUS_ILLEGAL_DROP, outs[i], NULL), MIMUS_ERR_ARGUMENT,
+                   "is read by this import");
+    test_ok(mimus__file_read(paths[1], SIZE_MAX, &after, &left));
+    ck_assert_uint_eq(left, bytes);
+    ck_assert_mem_eq(after, before, bytes);
+    ck_assert_uint_eq(entries_of(test_folder()), 4);
+    free(before);
+    free(after);
+}
+END_TEST
+
+/* Root may write anywhere, so it becomes somebody else. */
+START_TEST(a_folder_that_may_not_be_written_stays_as_it_is) {
+    const arrays a = sound();
+    const char *paths[] = {write_arrays("a.npz", &a)};
+    const char *out = path_of("out.rec");
+    test_file_write(out, "old", 3);
+    ck_assert_int_eq(chmod(test_folder(), 0555), 0);
+    if (geteuid() == 0)
+        ck_assert_int_eq(seteuid(65534), 0);
+    for (int there = 1; there >= 0; there--) {
+        test_fails(import(paths, 1, MIMUS_ILLEGAL_ERROR, there ? out : path_of("new.rec"), NULL),
+                   MIMUS_ERR_IO, "cannot write: Permission denied");
+        ck_assert_uint_eq(entries_of(test_folder()), 2);
+    }
+    if (getuid() == 0)
+        ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(chmod(test_folder(), 0755), 0);
+    char *old = NULL;
+    size_t bytes = 0;
+    test_ok(mimus__file_read(out, 100, &old, &bytes));
+    ck_assert_str_eq(old, "old");
+    free(old);
+}
+END_TEST
+
 typedef struct watched {
     unsigned reports;
     unsigned messages;
@@ -329,21 +383,22 @@ static bool should_stop(void *user) {
 
 START_TEST(importing_is_watched_and_stopped) {
     const arrays a = sound();
-    const char *out = path_of("watched.rec"), *other = path_of("stopped.rec");
+    const char *outs[] = {path_of("watched.rec"), path_of("again.rec")};
+    const char *other = path_of("stopped.rec");
     const char *paths[] = {write_arrays("watched.npz", &a), NULL};
     mimus_source source = {.paths = paths, .count = 1};
     for (int rec = 0; rec < 2; rec++) {
         watched w = {0};
         const mimus_watch watch = {&w, on_progress, NULL, on_message, should_stop};
-        test_ok(mimus_import(&source, out, &watch, NULL));
+        test_ok(mimus_import(&source, outs[rec], &watch, NULL));
         ck_assert(w.reports >= 2 && w.done == ROWS && w.asked > 0);
         ck_assert_uint_eq(w.messages, rec ? 0 : 1); /* the head sizes that were found */
         w.stop_at = w.asked + 1;
         test_fails(mimus_import(&source, other, &watch, NULL), MIMUS_ERR_STOPPED, "stopped");
         ck_assert(!mimus__file_exists(other));
-        paths[0] = out;
+        paths[0] = outs[0];
     }
-    ck_assert_uint_eq(entries_of(test_folder()), 2);
+    ck_assert_uint_eq(entries_of(test_folder()), 3);
 }
 END_TEST
 
@@ -388,6 +443,43 @@ START_TEST(long_files_keep_their_order) {
     free(senses);
     free(actions);
     free(dones);
+}
+END_TEST
+
+/* 30 kills at random moments, onto a new name and onto a file that is there: the name has the old
+ * content or all of the new one, and the folder nothing else. */
+START_TEST(a_killed_import_leaves_nothing) {
+    enum { KILLS = 30, SAMPLES = 20000 };
+    static const mimus_head head = {.actions = 5};
+    const mimus_schema schema = {.senses = 100, .heads = 1, .head = &head};
+    const test_play play = {.schema = &schema};
+    const char *in = path_of("in.rec"), *out = path_of("out.rec");
+    test_play_record(in, &play, SAMPLES);
+    const mimus_source source = {.paths = &in, .count = 1};
+    mimus__rng rng = {.seed = (uint64_t)time(NULL)};
+    printf("kill test: seed %llu\n", (unsigned long long)rng.seed);
+    int kills = 0;
+    while (kills < KILLS) {
+        int outcome;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(mimus_import(&source, out, NULL, NULL) == MIMUS_OK ? 0 : 1);
+        usleep((useconds_t)mimus__rng_below(&rng, 100000));
+        kill(child, SIGKILL);
+        ck_assert_int_eq(waitpid(child, &outcome, 0), child);
+        ck_assert(WIFSIGNALED(outcome) || WEXITSTATUS(outcome) == 0);
+        kills += WIFSIGNALED(outcome);
+        if (!mimus__file_exists(out))
+            continue;
+        mimus__recording *recording = NULL;
+        test_ok(test_recording_open(&recording, out));
+        ck_assert_uint_eq(mimus__recording_samples(recording), SAMPLES);
+        mimus__recording_free(recording);
+        if (kills % 2 == 0)
+            ck_assert_int_eq(unlink(out), 0);
+    }
+    test_ok(mimus_import(&source, out, NULL, NULL));
+    ck_assert_uint_eq(entries_of(test_folder()), 2);
 }
 END_TEST
 
@@ -514,6 +606,9 @@ int main(void) {
     tcase_add_test(tests, files_of_several_formats_are_put_together);
     tcase_add_test(tests, files_must_agree);
     tcase_add_test(tests, what_cannot_be_imported_is_refused);
+    tcase_add_test(tests, an_input_is_not_overwritten);
+    tcase_add_test(tests, a_folder_that_may_not_be_written_stays_as_it_is);
+    tcase_add_test(tests, a_killed_import_leaves_nothing);
     tcase_add_test(tests, importing_is_watched_and_stopped);
     tcase_add_test(tests, long_files_keep_their_order);
     tcase_add_test(tests, a_recording_is_described);

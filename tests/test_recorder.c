@@ -86,7 +86,8 @@ START_TEST(opening_refuses_what_it_must) {
 
     test_play_record(path, &small_play, 5);
     test_fails(mimus_recorder_open(&recorder, path, &small, MIMUS_RECORDER_CREATE), MIMUS_ERR_IO,
-               "a.rec: cannot record: File exists");
+               "a.rec: cannot record: there is such a file already; add to it with "
+               "MIMUS_RECORDER_APPEND");
     holds(path, &small_play, 5);
     test_ok(mimus_recorder_close(NULL));
 }

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "model.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,18 @@ static bool killed_after(unsigned delay) {
     return WIFSIGNALED(outcome);
 }
 
+static size_t entries_of(const char *folder) {
+    size_t count = 0;
+    DIR *stream = opendir(folder);
+    ck_assert_ptr_nonnull(stream);
+    while (readdir(stream) != NULL)
+        count++;
+    closedir(stream);
+    return count - 2;
+}
+
 static void check_outcome(void) {
+    ck_assert_uint_eq(entries_of(run_b), 7); /* docs/run.md's, no temporary names */
     check_same_file(run_a, run_b, "last.safetensors");
     check_same_file(run_a, run_b, "best.safetensors");
     ck_assert_uint_eq(count_rows(run_b), 60);

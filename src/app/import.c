@@ -3,6 +3,7 @@
  */
 #include "alloc.h"
 #include "audit.h"
+#include "file.h"
 #include "sink.h"
 #include "watch.h"
 
@@ -238,6 +239,18 @@ static void clear(importer *imp) {
     json_decref(imp->losses);
 }
 
+/* It would be gone, with all that the import leaves out. */
+static mimus_status keep_sources(const mimus_source *source, const char *out_path) {
+    for (size_t i = 0; i < source->count; i++) {
+        if (mimus__file_is_same(source->paths[i], out_path))
+            return mimus__fail(MIMUS_ERR_ARGUMENT,
+                               "%s: is read by this import, which would replace it; give the "
+                               "output another name",
+                               out_path);
+    }
+    return MIMUS_OK;
+}
+
 mimus_status mimus_import(const mimus_source *source, const char *out_path,
                           const mimus_watch *watch, char **report) {
     mimus_status status = MIMUS_OK;
@@ -248,6 +261,7 @@ mimus_status mimus_import(const mimus_source *source, const char *out_path,
     mimus__chunk_sink_init(&imp.base, put_chunk);
     if (source->count == 0)
         MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "no file to import is named"));
+    MIMUS_TRY(keep_sources(source, out_path));
     MIMUS_TRY(mimus__file_sink_open(&imp.file, out_path));
     for (size_t i = 0; i < source->count; i++)
         MIMUS_TRY(read_file(&imp, source, i, &renamed));

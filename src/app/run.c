@@ -38,30 +38,26 @@ out:
     return status;
 }
 
-static bool begins_with(const char *text, const char *beginning) {
-    return strncmp(text, beginning, strlen(beginning)) == 0;
+/* A temporary name of mimus__file_writer, left by a killed process. */
+static bool is_temporary(const char *name) {
+    static const char *const names[] = {"config.json",   "run.json",         "summary.json",
+                                        "metrics.jsonl", "last.safetensors", "best.safetensors"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (mimus__file_is_temporary(name, names[i]))
+            return true;
+    }
+    return false;
 }
 
 /* What create and begin put into a folder before run.json makes it a run; temporary names too. */
 static bool is_leftover(const char *name) {
-    return strcmp(name, "lock") == 0 || begins_with(name, "config.json") ||
-           begins_with(name, "run.json.") || begins_with(name, "last.safetensors");
+    return strcmp(name, "lock") == 0 || strcmp(name, "config.json") == 0 ||
+           strcmp(name, "last.safetensors") == 0 || is_temporary(name);
 }
 
 /* The same, run.json included: all that a run which never trained consists of. */
 static bool is_untrained(const char *name) {
     return is_leftover(name) || strcmp(name, "run.json") == 0;
-}
-
-/* A temporary name of mimus__file_writer, left by a killed process. */
-static bool is_temporary(const char *name) {
-    const char *const names[] = {"config.json.",   "run.json.",         "summary.json.",
-                                 "metrics.jsonl.", "last.safetensors.", "best.safetensors."};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (begins_with(name, names[i]) && strlen(name) == strlen(names[i]) + 6)
-            return true;
-    }
-    return false;
 }
 
 /* Whether every entry of the folder satisfies `holds`. */

@@ -1,13 +1,18 @@
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): O_TMPFILE needs it */
+#define _GNU_SOURCE
 #include "file.h"
 
 #include "alloc.h"
 #include "text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 mimus_status mimus__file_read(const char *path, size_t limit, char **out, size_t *bytes) {
@@ -57,18 +62,21 @@ mimus_status mimus__file_open(int *descriptor, const char *path) {
     return mimus__fail(MIMUS_ERR_IO, "%s: not a regular file; save what it gives to one", path);
 }
 
-/* A rename is on the disk only once its folder is synced. */
+/* The folder that `path` is in; free with free(). */
+static mimus_status folder_of(char **out, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return mimus__text_copy(out, ".");
+    return mimus__text_format(out, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+/* A new name is on the disk only once its folder is synced. */
 static mimus_status sync_folder_of(const char *path) {
     mimus_status status = MIMUS_OK;
     char *folder = NULL;
-    MIMUS_TRY(mimus__text_copy(&folder, path));
-    char *slash = strrchr(folder, '/');
-    if (slash == folder)
-        slash++;
-    if (slash != NULL)
-        *slash = '\0';
-    int descriptor = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0) { /* some file systems refuse to sync a folder: the rename still holds */
+    MIMUS_TRY(folder_of(&folder, path));
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) { /* some file systems refuse to sync a folder: the name still holds */
         (void)fsync(descriptor);
         close(descriptor);
     }
@@ -96,26 +104,141 @@ static mimus_status find_target(char **out, const char *path) {
     return mimus__text_copy(out, path);
 }
 
+static mimus_status cannot_write(const char *path, int error) {
+    return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(error));
+}
+
+static const char temporary_mark[] = ".mimus-";
+
+bool mimus__file_is_temporary(const char *name, const char *of) {
+    static const char digits[] = "0123456789abcdef";
+    const size_t length = strlen(of), mark = strlen(temporary_mark);
+    if (strncmp(name, of, length) != 0 || strncmp(name + length, temporary_mark, mark) != 0)
+        return false;
+    const char *process = name + length + mark, *time = process + strspn(process, digits);
+    return time > process && *time == '-' && time[1] != '\0' &&
+           time[1 + strspn(time + 1, digits)] == '\0';
+}
+
+/* Where a descriptor's file can be reached though it has no name. */
+typedef struct unnamed_path {
+    char text[40];
+} unnamed_path;
+
+static unnamed_path path_of(int descriptor) {
+    unnamed_path path;
+    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", descriptor);
+    return path;
+}
+
+/* A file without a name in the folder of `path`, locked: whatever ends the process, the system
+ * takes it away. `*out` = -1 where the file system has none, or no /proc is there to name it by. */
+static mimus_status open_unnamed(int *out, const char *path) {
+    mimus_status status = MIMUS_OK;
+    char *folder = NULL;
+    *out = -1;
+    MIMUS_TRY(folder_of(&folder, path));
+#ifdef O_TMPFILE
+    *out = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (*out >= 0 && access(path_of(*out).text, F_OK) != 0) {
+        close(*out);
+        *out = -1;
+    }
+    if (*out >= 0)
+        (void)flock(*out, LOCK_EX | LOCK_NB); /* nobody else knows it */
+#endif
+out:
+    free(folder);
+    return status;
+}
+
+/* Take a temporary name beside the writer's path that nothing has yet, of its own for every
+ * writer: for the file without a name behind `descriptor`, or when that is -1 for a new one.
+ * Gives the descriptor. */
+static mimus_status take_name(mimus__file_writer *writer, int *descriptor) {
+    mimus_status status = MIMUS_OK;
+    char *name = NULL;
+    struct timespec now;
+    for (;;) {
+        int made;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        MIMUS_TRY(mimus__text_format(&name, "%s%s%lx-%lx", writer->path, temporary_mark,
+                                     (unsigned long)getpid(), (unsigned long)now.tv_nsec));
+        if (*descriptor < 0)
+            made = *descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        else
+            made = linkat(AT_FDCWD, path_of(*descriptor).text, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+        if (made >= 0)
+            break;
+        if (errno != EEXIST) {
+            status = cannot_write(writer->path, errno);
+            goto out;
+        }
+        free(name);
+        name = NULL;
+    }
+    writer->temporary = name;
+    name = NULL;
+out:
+    free(name);
+    return status;
+}
+
+/* A file with a temporary name, locked. Whoever sweeps between the two takes it for abandoned. */
+static mimus_status open_named(int *out, mimus__file_writer *writer) {
+    mimus_status status = MIMUS_OK;
+    struct stat info;
+    for (;;) {
+        MIMUS_TRY(take_name(writer, out));
+        (void)flock(*out, LOCK_EX | LOCK_NB);
+        if (fstat(*out, &info) == 0 && info.st_nlink > 0)
+            return MIMUS_OK;
+        close(*out);
+        *out = -1;
+        free(writer->temporary);
+        writer->temporary = NULL;
+    }
+out:
+    return status;
+}
+
+/* Remove what killed writers of `path` left: their temporary names, which nobody locks any more. */
+static mimus_status sweep(const char *path) {
+    mimus_status status = MIMUS_OK;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *folder = NULL;
+    DIR *entries = NULL;
+    MIMUS_TRY(folder_of(&folder, path));
+    entries = opendir(folder);
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        if (!mimus__file_is_temporary(entry->d_name, name))
+            continue;
+        int left =
+            openat(dirfd(entries), entry->d_name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        if (left >= 0 && flock(left, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(entries), entry->d_name, 0);
+        if (left >= 0)
+            close(left);
+    }
+out:
+    if (entries != NULL)
+        closedir(entries);
+    free(folder);
+    return status;
+}
+
 mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path) {
     mimus_status status = MIMUS_OK;
     int descriptor = -1;
     *writer = (mimus__file_writer){0};
     MIMUS_TRY(find_target(&writer->path, path));
-    /* a name of its own: two processes that write one path must not share a temporary */
-    MIMUS_TRY(mimus__text_format(&writer->temporary, "%s.XXXXXX", writer->path));
-    descriptor = mkstemp(writer->temporary);
-    if (descriptor < 0) {
-        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-        free(writer->temporary);
-        writer->temporary = NULL;
-        goto out;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(descriptor, 0666 & ~mask); /* mkstemp made it private */
+    MIMUS_TRY(sweep(writer->path));
+    MIMUS_TRY(open_unnamed(&descriptor, writer->path));
+    if (descriptor < 0)
+        MIMUS_TRY(open_named(&descriptor, writer));
     writer->stream = fdopen(descriptor, "wb");
     if (writer->stream == NULL) {
-        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+        status = cannot_write(path, errno);
         close(descriptor);
     }
 out:
@@ -124,26 +247,38 @@ out:
     return status;
 }
 
-mimus_status mimus__file_writer_commit(mimus__file_writer *writer) {
+/* Give the finished file its name. A link cannot replace a file, a rename does so in one step:
+ * where there is one already, the new one gets a temporary name and is renamed. A process killed
+ * between the two leaves that name to the next sweep. */
+static mimus_status publish(mimus__file_writer *writer) {
     mimus_status status = MIMUS_OK;
-    bool good = !ferror(writer->stream) && fflush(writer->stream) == 0 &&
-                fsync(fileno(writer->stream)) == 0;
-    int error = errno;
-    if (fclose(writer->stream) != 0 && good) {
-        good = false;
-        error = errno;
+    int descriptor = fileno(writer->stream);
+    if (writer->temporary == NULL) {
+        if (linkat(AT_FDCWD, path_of(descriptor).text, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) ==
+            0)
+            return MIMUS_OK;
+        if (errno != EEXIST)
+            return cannot_write(writer->path, errno);
+        MIMUS_TRY(take_name(writer, &descriptor));
     }
-    writer->stream = NULL;
-    if (good && rename(writer->temporary, writer->path) != 0) {
-        good = false;
-        error = errno;
-    }
-    if (!good) {
-        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot write: %s", writer->path, strerror(error));
+    if (rename(writer->temporary, writer->path) != 0) {
+        status = cannot_write(writer->path, errno);
         goto out;
     }
     free(writer->temporary);
     writer->temporary = NULL;
+out:
+    return status;
+}
+
+mimus_status mimus__file_writer_commit(mimus__file_writer *writer) {
+    mimus_status status = MIMUS_OK;
+    if (ferror(writer->stream) || fflush(writer->stream) != 0 ||
+        fsync(fileno(writer->stream)) != 0) {
+        status = cannot_write(writer->path, errno);
+        goto out;
+    }
+    MIMUS_TRY(publish(writer));
     status = sync_folder_of(writer->path);
 out:
     mimus__file_writer_abort(writer);
@@ -173,6 +308,12 @@ out:
 bool mimus__file_exists(const char *path) {
     struct stat info;
     return stat(path, &info) == 0;
+}
+
+bool mimus__file_is_same(const char *path, const char *other) {
+    struct stat one, two;
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }
 
 bool mimus__file_is_folder(const char *path) {

@@ -13,13 +13,16 @@ mimus_status mimus__file_read(const char *path, size_t limit, char **out, size_t
  * pipe would block, /dev/zero never end) is refused with MIMUS_ERR_IO. */
 mimus_status mimus__file_open(int *descriptor, const char *path);
 
-/* Replace a file: what `stream` gets appears under `path` whole at commit (written to a temporary
- * name in the same folder, synced, renamed), or not at all. A link stays, and what it points to is
- * replaced; a device or a pipe is refused, because the rename would put a file in its place. */
+/* Replace a file: what `stream` gets appears under `path` whole at commit, or not at all. Until
+ * then it is a file without a name in the same folder, synced before it gets one, so that a killed
+ * process leaves nothing; where the file system has no such files (NFS, FAT) it has a temporary
+ * name, "PATH.mimus-" and some digits. The next writer of the same path removes what killed ones
+ * left of these. A link stays, and what it points to is replaced; a device or a pipe is refused,
+ * because the rename would put a file in its place. */
 typedef struct mimus__file_writer {
     FILE *stream;
     char *path;
-    char *temporary;
+    char *temporary; /* NULL: no name so far */
 } mimus__file_writer;
 
 mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path);
@@ -30,7 +33,12 @@ void mimus__file_writer_abort(mimus__file_writer *writer);
 /* The whole of the above for bytes in memory. */
 mimus_status mimus__file_replace(const char *path, const void *bytes, size_t count);
 
+/* Whether `name` is a temporary name of a writer of the file `of`. */
+bool mimus__file_is_temporary(const char *name, const char *of);
+
 bool mimus__file_exists(const char *path);
+/* Whether both are there and are one file, by whatever names. */
+bool mimus__file_is_same(const char *path, const char *other);
 bool mimus__file_is_folder(const char *path);
 /* Make a folder and the ones above it; fine when it is there. */
 mimus_status mimus__file_make_folder(const char *path);

@@ -14,7 +14,8 @@ static const option_page page = {
     .verb = "import",
     .usage = "FILE... -o OUT.rec [--format NAME] [--KEY VALUE...]\n",
     .about = "Write the files, which together are one recording, as one .rec file. It appears\n"
-             "under its name only when it is complete. Every verb that takes recordings reads\n"
+             "under its name, or replaces an old one, only when it is complete; it cannot be\n"
+             "one of the files that are read. Every verb that takes recordings reads\n"
              "the same formats with the same options; a .rec is checked once and read fast.\n",
     .notes = "Examples\n"
              "  mimus import expert.npz -o expert.rec\n"

@@ -4,6 +4,7 @@
 #include "verbs.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,7 +120,8 @@ static int cmd_help(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    setlocale(LC_CTYPE, ""); /* not LC_NUMERIC: numbers are read and written with a point */
+    setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers are read and written with a point */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error, said in a line */
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         overview();

@@ -28,6 +28,11 @@ struct mimus_recorder {
 static mimus_status open_file(mimus_recorder *recorder, mimus_recorder_mode mode) {
     const int exclusive = mode == MIMUS_RECORDER_CREATE ? O_EXCL : 0;
     recorder->descriptor = open(recorder->path, O_RDWR | O_CREAT | O_CLOEXEC | exclusive, 0666);
+    if (recorder->descriptor < 0 && errno == EEXIST)
+        return mimus__fail(MIMUS_ERR_IO,
+                           "%s: cannot record: there is such a file already; add to it with "
+                           "MIMUS_RECORDER_APPEND, or choose another name",
+                           recorder->path);
     if (recorder->descriptor < 0)
         return mimus__fail(MIMUS_ERR_IO, "%s: cannot record: %s", recorder->path, strerror(errno));
     if (flock(recorder->descriptor, LOCK_EX | LOCK_NB) == 0)

@@ -53,6 +53,22 @@ says out "2 samples with a sense that is not finite (the first is row 2, sense 2
 run 0 info good.rec --json
 [ "$("$json" samples <out)" = 3 ] || fail "$ran: not 3 samples"
 
+# What cannot be written leaves what was there, and nothing else. A limit on the size of files stands for a full disk.
+mkdir full
+cp good.rec full/out.rec
+cp play.rec full/in.rec
+(ulimit -f 8 && "$mimus" import full/in.rec -o full/out.rec -q >out 2>err) && fail "8 blocks hold all of it"
+ran="mimus import, on a full disk"
+says err "mimus import: full/out.rec: cannot write: File too large"
+[ "$(wc -l <err)" -eq 1 ] || fail "$ran: an error is one line"
+silent out
+(ulimit -f 8 && "$mimus" import full/in.rec -o full/new.rec -q >out 2>err) && fail "8 blocks hold all of it"
+says err "mimus import: full/new.rec: cannot write: File too large"
+cmp -s full/out.rec good.rec || fail "$ran: the old file is not what it was"
+cmp -s full/in.rec play.rec || fail "$ran: the input is not what it was"
+[ "$(ls full)" = "$(printf 'in.rec\nout.rec')" ] || fail "$ran: leaves $(ls full)"
+refused 2 "play.rec: is read by this import" import odd.rec play.rec -o ./play.rec
+
 # --------------------------------------------------------------------- info
 run 0 info play.rec --quiet
 silent err
