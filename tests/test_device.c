@@ -196,7 +196,7 @@ static void expect_choice(const char *selector, const mimus__device_info *wanted
 
 START_TEST(a_selector_is_a_type_a_place_or_a_part_of_a_name) {
     mimus__device *device;
-    char place[32], part[160];
+    char place[32], part[256];
     test_ok(mimus__device_open(&device, NULL, 0));
     mimus__device_info info = *mimus__device_get_info(device);
     mimus__device_close(device);

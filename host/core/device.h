@@ -7,11 +7,11 @@
 
 typedef struct mimus__device_info {
     uint32_t platform, index; /* as in "P:D" */
-    char platform_name[128];
-    char vendor[128];
-    char name[128];
-    char driver[128];
-    char version[128];
+    char platform_name[256];
+    char vendor[256];
+    char name[256];
+    char driver[256];
+    char version[256];
     bool cpu; /* CL_DEVICE_TYPE_CPU, or a software rasteriser that calls itself a GPU */
     bool gpu;
     uint64_t memory;       /* bytes, global */

@@ -33,7 +33,7 @@ static void trim(char *text) {
     text[length] = '\0';
 }
 
-enum { TEXT_BYTES = 128 }; /* of every text in the info structures */
+enum { TEXT_BYTES = 256 }; /* of every text in the info structures */
 
 /* Texts of any length; what does not fit is cut. */
 static cl_int platform_text(cl_platform_id id, cl_platform_info what, char *out) {
@@ -329,7 +329,7 @@ static void append(char *list, const char *line) {
 
 /* "0:0 GeForce GTX 1080 Ti (gpu), 1:0 pthread-AMD EPYC (cpu), platform Clover (empty)" */
 static void list_all(const mimus__discovery *found, char *list) {
-    char line[448];
+    char line[544];
     list[0] = '\0';
     for (size_t i = 0; i < found->device_count; i++) {
         const mimus__device_info *info = &found->devices[i].info;

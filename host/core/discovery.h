@@ -6,9 +6,9 @@
 
 typedef struct mimus__found_platform {
     cl_platform_id id;
-    char name[128];
-    char vendor[128];
-    char version[128];
+    char name[256];
+    char vendor[256];
+    char version[256];
     size_t devices;
     char error[256]; /* why its devices, or one of them, cannot be listed; else "" */
 } mimus__found_platform;

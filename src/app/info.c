@@ -148,7 +148,8 @@ static mimus_status make_sense(json_t **out, const info *of, uint32_t s) {
     MIMUS_TRY(mimus__json_set(json, "std", mimus__json_number(statistics->std[s])));
     MIMUS_TRY(mimus__json_set(json, "minimum", mimus__json_number((double)statistics->minimum[s])));
     MIMUS_TRY(mimus__json_set(json, "maximum", mimus__json_number((double)statistics->maximum[s])));
-    MIMUS_TRY(mimus__json_set(json, "constant", json_boolean(of->audit.constant[s])));
+    MIMUS_TRY(mimus__json_set(json, "constant",
+                              json_boolean(of->usable.samples > 0 && of->audit.constant[s])));
     *out = json;
     json = NULL;
 out:
@@ -204,7 +205,9 @@ static mimus_status tell(json_t *json, const info *of) {
     MIMUS_TRY(mimus__json_set(json, "mean_weight", mimus__json_number(of->statistics.weight)));
     MIMUS_TRY(add_heads(json, of));
     MIMUS_TRY(add_senses(json, of));
-    MIMUS_TRY(mimus__json_set(json, "constant_senses", json_integer(of->audit.constant_senses)));
+    MIMUS_TRY(
+        mimus__json_set(json, "constant_senses",
+                        json_integer(of->usable.samples > 0 ? of->audit.constant_senses : 0)));
     MIMUS_TRY(mimus__json_set(json, "without_legal", integer(of->audit.no_legal)));
     MIMUS_TRY(mimus__json_set(json, "faults", json_incref(faults)));
     MIMUS_TRY(

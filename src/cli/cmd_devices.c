@@ -4,10 +4,13 @@
 #include "options.h"
 #include "progress.h"
 #include "table.h"
+#include "terminal.h"
 #include "verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const option_page page = {
     .verb = "devices",
@@ -29,11 +32,14 @@ static const option_page page = {
 
 static void show_platform(const json_t *platform) {
     const char *error = cli_text(platform, "error");
-    char line[1024], fit[1024];
-    snprintf(line, sizeof line, "%s, %s", cli_text(platform, "name"),
-             cli_text(platform, "version"));
-    human_fit(fit, sizeof fit, error != NULL ? error : line, 100);
-    printf("platform %.0f: %s\n", cli_number(platform, "index"), fit);
+    char *line = error != NULL
+                     ? cli_format("platform %.0f: %s", cli_number(platform, "index"), error)
+                     : cli_format("platform %.0f: %s, %s", cli_number(platform, "index"),
+                                  cli_text(platform, "name"), cli_text(platform, "version"));
+    char *fit = human_text(line, terminal_room(STDOUT_FILENO, 0));
+    puts(fit);
+    free(fit);
+    free(line);
 }
 
 /* What stands behind a device's row. */

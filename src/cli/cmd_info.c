@@ -6,14 +6,17 @@
 #include "options.h"
 #include "progress.h"
 #include "table.h"
+#include "terminal.h"
 #include "verbs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of long lists the beginning is shown; --json has them all. */
-enum { MOST_ACTIONS = 16, MOST_SENSES = 24, MOST_ROWS = 48, BAR_CELLS = 30, NAME_CELLS = 40 };
+enum { MOST_ACTIONS = 16, MOST_SENSES = 24, MOST_ROWS = 48, BAR_CELLS = 30 };
 
 static const option_page page = {
     .verb = "info",
@@ -80,12 +83,12 @@ static void show_actions(const json_t *head, const json_t *names) {
 }
 
 static void show_head(const json_t *head, const json_t *names, bool masks) {
-    char name[4 * NAME_CELLS + 8];
-    double absent = cli_number(head, "absent");
-    human_fit(name, sizeof name, cli_text(head, "name"), NAME_CELLS);
+    char *name = human_text(cli_text(head, "name"), terminal_room(STDOUT_FILENO, 40));
+    double absent = cli_number(head, "absent"), legal = cli_number(head, "mean_legal");
     printf("  %s: %s actions", name, human_count(cli_number(head, "actions")).text);
-    if (masks)
-        printf(", %.1f of them legal on average", cli_number(head, "mean_legal"));
+    free(name);
+    if (masks && isfinite(legal)) /* without samples there is no average */
+        printf(", %.1f of them legal on average", legal);
     if (absent > 0)
         printf("; %s samples without a label", human_count(absent).text);
     putchar('\n');
@@ -112,7 +115,7 @@ static void sense_row(cli_table *rows, size_t index, const json_t *sense) {
     else
         table_cell(rows, "%zu", index);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        table_cell(rows, "%.4g", cli_number(sense, numbers[i]));
+        table_cell(rows, "%s", human_figure(cli_number(sense, numbers[i])).text);
     table_cell(rows, "%s", json_is_true(json_object_get(sense, "constant")) ? "constant" : "");
 }
 
@@ -151,9 +154,9 @@ static void show_files(const json_t *info) {
             printf("(and %zu more files)\n", json_array_size(files) - i);
             break;
         }
-        char path[4 * 80 + 8];
-        human_fit(path, sizeof path, cli_text(file, "path"), 80);
+        char *path = human_text(cli_text(file, "path"), terminal_room(STDOUT_FILENO, 12));
         printf("%s: %s\n", path, human_bytes(cli_number(file, "bytes")).text);
+        free(path);
     }
 }
 
@@ -162,11 +165,11 @@ static void show_metadata(const json_t *info) {
     const json_t *metadata;
     json_array_foreach(json_object_get(info, "metadata"), i, metadata) {
         char *text = json_object_size(metadata) > 0 ? json_dumps(metadata, JSON_COMPACT) : NULL;
-        char fit[4 * 68 + 8];
         if (text == NULL)
             continue;
-        human_fit(fit, sizeof fit, text, 68);
+        char *fit = human_text(text, terminal_room(STDOUT_FILENO, 10));
         printf("metadata: %s\n", fit);
+        free(fit);
         free(text);
     }
 }
@@ -195,7 +198,8 @@ static void show_info(const json_t *info) {
     printf("%s on the device, %s a sample\n", human_bytes(cli_number(bytes, "device")).text,
            human_bytes(cli_number(bytes, "device_sample")).text);
     if (json_is_true(json_object_get(json_object_get(info, "schema"), "weights")))
-        printf("samples are weighted, %.4g on average\n", cli_number(info, "mean_weight"));
+        printf("samples are weighted, %s on average\n",
+               human_figure(cli_number(info, "mean_weight")).text);
     show_metadata(info);
     show_heads(info);
     show_senses(info);

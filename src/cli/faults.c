@@ -2,11 +2,14 @@
 
 #include "cli.h"
 #include "human.h"
+#include "terminal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { NAME_CELLS = 40 };
+enum { LINE_CELLS = 72 }; /* that stand beside a name */
 
 static const struct {
     const char *key;
@@ -20,17 +23,17 @@ static const struct {
 };
 
 /* ", sense 5", ", head "move"", or nothing. */
-static void describe_place(const json_t *fault, char *out, size_t bytes) {
+static void print_place(const json_t *fault) {
     static const char *const members[] = {"sense", "head"};
-    out[0] = '\0';
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const json_t *place = json_object_get(fault, members[i]);
-        char name[4 * NAME_CELLS + 8];
         if (json_is_string(place)) {
-            human_fit(name, sizeof name, json_string_value(place), NAME_CELLS);
-            snprintf(out, bytes, ", %s \"%s\"", members[i], name);
+            char *name =
+                human_text(json_string_value(place), terminal_room(STDOUT_FILENO, LINE_CELLS));
+            printf(", %s \"%s\"", members[i], name);
+            free(name);
         } else if (json_is_integer(place)) {
-            snprintf(out, bytes, ", %s %.0f", members[i], json_number_value(place));
+            printf(", %s %.0f", members[i], json_number_value(place));
         }
     }
 }
@@ -39,13 +42,13 @@ static int print_kinds(const json_t *faults, const char *indent) {
     int lines = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const json_t *fault = json_object_get(faults, kinds[i].key);
-        char place[256];
         if (fault == NULL)
             continue;
-        describe_place(fault, place, sizeof place);
-        printf("%s%s samples %s (the first is row %s%s)\n", indent,
+        printf("%s%s samples %s (the first is row %s", indent,
                human_count(cli_number(fault, "samples")).text, kinds[i].text,
-               human_count(cli_number(fault, "first_row")).text, place);
+               human_count(cli_number(fault, "first_row")).text);
+        print_place(fault);
+        puts(")");
         lines++;
     }
     return lines;
@@ -56,11 +59,13 @@ int faults_print(const json_t *document, const char *indent) {
     const json_t *loss;
     int lines = print_kinds(json_object_get(document, "faults"), indent);
     json_array_foreach(json_object_get(document, "losses"), i, loss) {
-        char file[4 * NAME_CELLS + 8], reason[4 * 80 + 8];
-        human_fit(file, sizeof file, cli_text(loss, "file"), NAME_CELLS);
-        human_fit(reason, sizeof reason, cli_text(loss, "reason"), 80);
-        printf("%s%s: lost %s: %s\n", indent, file, human_bytes(cli_number(loss, "bytes")).text,
-               reason);
+        char *line =
+            cli_format("%s: lost %s: %s", cli_text(loss, "file"),
+                       human_bytes(cli_number(loss, "bytes")).text, cli_text(loss, "reason"));
+        char *fit = human_text(line, terminal_room(STDOUT_FILENO, strlen(indent)));
+        printf("%s%s\n", indent, fit);
+        free(fit);
+        free(line);
         lines++;
     }
     return lines;

@@ -1,5 +1,7 @@
 #include "human.h"
 
+#include "cli.h"
+
 #include <langinfo.h>
 #include <math.h>
 #include <stdio.h>
@@ -80,6 +82,13 @@ human human_seconds(double value) {
     return out;
 }
 
+human human_figure(double value) {
+    human out = nothing;
+    if (isfinite(value))
+        snprintf(out.text, sizeof out.text, "%.4g", value);
+    return out;
+}
+
 human human_real(double value) {
     human out = nothing;
     if (isfinite(value))
@@ -88,51 +97,80 @@ human human_real(double value) {
     return out;
 }
 
-/* ------------------------------------------------------------------- cli_texts */
+/* ------------------------------------------------------------------- texts */
 
-/* The next character of `*text`, its bytes in `*bytes`, and its cells; what is no character, or
- * none to print, is one cell and shown as '?'. */
-static size_t next_cells(const char *text, size_t *bytes, int *printable) {
+/* How one character is shown. */
+typedef struct glyph {
+    char shown[8];
+    size_t bytes; /* it takes in the text */
+    size_t cells; /* it is shown in */
+} glyph;
+
+/* Control characters are escaped; what the locale has no character for, or none to print, is '?'.
+ */
+static glyph next_glyph(const char *text) {
+    static const char named[] = "\n\t\r", letters[] = "ntr";
+    const unsigned char byte = (unsigned char)*text;
+    const char *name = strchr(named, byte);
+    glyph next = {.shown = "?", .bytes = 1, .cells = 1};
     wchar_t character;
     mbstate_t state;
-    memset(&state, 0, sizeof state);
-    size_t length = mbrtowc(&character, text, strlen(text), &state);
-    if (length == 0 || length > strlen(text)) {
-        *bytes = 1;
-        *printable = 0;
-        return 1;
+    if (name != NULL) {
+        snprintf(next.shown, sizeof next.shown, "\\%c", letters[name - named]);
+        next.cells = 2;
+        return next;
     }
+    if (byte < 0x20 || byte == 0x7F) {
+        snprintf(next.shown, sizeof next.shown, "\\x%02x", byte);
+        next.cells = 4;
+        return next;
+    }
+    memset(&state, 0, sizeof state);
+    size_t bytes = mbrtowc(&character, text, strlen(text), &state);
+    if (bytes == 0 || bytes > strlen(text))
+        return next;
+    next.bytes = bytes;
     int cells = wcwidth(character);
-    *bytes = length;
-    *printable = cells >= 0;
-    return cells >= 0 ? (size_t)cells : 1;
+    if (cells < 0 || bytes >= sizeof next.shown)
+        return next;
+    memcpy(next.shown, text, bytes);
+    next.shown[bytes] = '\0';
+    next.cells = (size_t)cells;
+    return next;
 }
 
 size_t human_width(const char *text) {
-    size_t width = 0, bytes;
-    int printable;
-    for (; *text != '\0'; text += bytes)
-        width += next_cells(text, &bytes, &printable);
+    size_t width = 0;
+    while (*text != '\0') {
+        glyph next = next_glyph(text);
+        width += next.cells;
+        text += next.bytes;
+    }
     return width;
 }
 
 void human_fit(char *out, size_t bytes, const char *text, size_t cells) {
     const char *cut = human_utf8() ? "\u2026" : "~";
-    size_t width = human_width(text), used = 0, length, at = 0;
-    size_t room = width > cells && cells > 0 ? cells - 1 : cells;
-    int printable;
-    for (; *text != '\0'; text += length) {
-        size_t taken = next_cells(text, &length, &printable);
-        if (used + taken > room || at + length + strlen(cut) >= bytes)
+    size_t used = 0, at = 0;
+    size_t room = human_width(text) > cells && cells > 0 ? cells - 1 : cells;
+    while (*text != '\0') {
+        glyph next = next_glyph(text);
+        size_t length = strlen(next.shown);
+        if (used + next.cells > room || at + length + strlen(cut) >= bytes)
             break;
-        used += taken;
-        if (printable)
-            memcpy(out + at, text, length);
-        else
-            out[at] = '?';
-        at += printable ? length : 1;
+        memcpy(out + at, next.shown, length);
+        at += length;
+        used += next.cells;
+        text += next.bytes;
     }
     snprintf(out + at, bytes - at, "%s", *text != '\0' && cells > 0 ? cut : "");
+}
+
+char *human_text(const char *text, size_t cells) {
+    size_t bytes = 4 * strlen(text) + 8; /* an escape is four for one */
+    char *out = cli_allocate(bytes, 1);
+    human_fit(out, bytes, text, cells);
+    return out;
 }
 
 void human_bar(char *out, size_t bytes, double share, size_t cells) {

@@ -10,11 +10,11 @@ typedef struct cli_table cli_table;
 cli_table *table_new(const char *columns);
 void table_free(cli_table *table);
 
-/* Fill the next cell; rows follow from the number of columns. Texts are shown in at most 80 cells
- * of the terminal, control characters as '?'. */
+/* Fill the next cell; rows follow from the number of columns. Control characters are escaped. */
 void table_cell(cli_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Print it, every line behind `indent`, and free it. */
+/* Print it, every line behind `indent`, and free it. On a terminal long texts are cut so that a row
+ * fits into a line; a file or a pipe gets them whole. */
 void table_print(cli_table *table, FILE *stream, const char *indent);
 
 #endif

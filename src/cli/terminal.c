@@ -1,6 +1,7 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,14 @@ size_t terminal_columns(int file) {
     const char *columns = getenv("COLUMNS");
     long count = columns != NULL ? strtol(columns, NULL, 10) : 0;
     return count > 0 && count < 10000 ? (size_t)count : 80;
+}
+
+size_t terminal_room(int file, size_t taken) {
+    enum { LEAST = 8 };
+    if (!isatty(file))
+        return SIZE_MAX;
+    const size_t columns = terminal_columns(file);
+    return columns > taken + LEAST ? columns - taken : LEAST;
 }
 
 bool terminal_write(const char *text, size_t bytes) {

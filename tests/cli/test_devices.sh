@@ -24,6 +24,22 @@ says out "platform 0: "
 run 3 devices --device no-such-device --json
 [ "$("$json" chosen <out)" = null ] || fail "$ran: chosen is not null"
 
+# Names are shown whole, but where a terminal's line ends.
+name=$(printf 'N%0180dE' 0)
+export MIMUS_OPENCL_LIBRARY="$build/tests/libopencl_shim.so" MIMUS_SHIM="name=$name"
+run 0 devices
+says out "$name"
+run 0 devices --json
+[ "$("$json" devices 0 name <out)" = "$name" ] || fail "$ran: cuts the name"
+for columns in 60 100; do
+    ran="mimus devices, on a terminal of $columns columns"
+    LC_ALL=C script -qec "stty cols $columns; $mimus devices" /dev/null </dev/null >raw || fail "$ran: failed"
+    tr -d '\r' <raw >out
+    says out 'N0'
+    [ "$(awk -v columns=$columns 'length > columns' out | wc -l)" -eq 0 ] || fail "$ran: longer lines"
+done
+unset MIMUS_OPENCL_LIBRARY MIMUS_SHIM
+
 # The self-test.
 run 0 devices --selftest
 says out "passed"

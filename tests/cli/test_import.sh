@@ -83,6 +83,34 @@ says out "with a sense that is not finite"
 run 0 info play.rec --json
 "$json" <out || fail "$ran: not a JSON object"
 [ "$("$json" samples <out)" = 3000 ] || fail "$ran: not 3000 samples"
+
+# Names that are hard to show: escaped as text, kept in JSON, whole where no terminal's line ends.
+"$build/tests/cli/make-names" names.rec || exit 1
+LC_ALL=C.UTF-8 run 0 info names.rec
+! LC_ALL=C grep -q "[$(printf '\001-\011\013-\037\177')]" out || fail "$ran: control characters"
+for text in 'tab\there' 'new\nline' '\x1b[31mred' 'Höhe 高' 'bell\x07 head: 2 actions' 'a\r' 'del\x7f'; do
+    says out "$text"
+done
+grep -q "x\{200\}" out || fail "$ran: cuts a name"
+run 0 info names.rec --json
+[ "$("$json" schema senses 1 <out)" = "$(printf 'new\nline')" ] || fail "$ran: changes a name"
+[ "$("$json" schema senses 3 <out)" = 'Höhe 高' ] || fail "$ran: changes a name"
+run 0 import names.rec -o same.rec -q
+run 0 info same.rec --json
+[ "$("$json" schema senses 2 <out)" = "$(printf '\033[31mred')" ] || fail "$ran: changes a name"
+
+# Nothing to speak of, and no NaN spoken.
+"$build/tests/cli/make-rec" empty.rec 0 || exit 1
+for recording in empty.rec "$data/types.npz --senses half --actions a_i1 --illegal drop"; do
+    run 0 info $recording
+    ! grep -qi 'nan\|inf\b' out || fail "$ran: $(grep -i 'nan\|inf\b' out)"
+    run 0 info $recording --json
+    ! grep -qi ' nan\| inf\b' out || fail "$ran: NaN in JSON"
+done
+run 0 info empty.rec
+says out "0 samples in 0 episodes"
+[ "$(grep -c '^  speed  *-  *-  *-  *-' out)" -eq 1 ] || fail "$ran: no dashes"
+
 LC_ALL=C run 0 info play.rec
 ! LC_ALL=C grep -q '[^ -~]' out || fail "$ran: more than ASCII in the C locale"
 exit $bad
