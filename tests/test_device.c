@@ -243,6 +243,20 @@ START_TEST(the_variable_chooses) {
 }
 END_TEST
 
+/* Silence would leave the user with the other thing. */
+START_TEST(wrong_words_in_variables_are_refused) {
+    child_expect("open-default", MIMUS_ERR_ARGUMENT,
+                 "the variable MIMUS_GEOMETRY is \"GPU\": it must be cpu or gpu, or unset",
+                 "MIMUS_GEOMETRY=GPU", "MIMUS_DEVICE");
+    child_expect("open-default", MIMUS_ERR_ARGUMENT,
+                 "the variable MIMUS_SPIN is \"yes\": it must be 0 or 1, or unset",
+                 "MIMUS_SPIN=yes", "MIMUS_DEVICE");
+    child_expect("open-default", MIMUS_OK, "", "MIMUS_GEOMETRY=", "MIMUS_SPIN=", "MIMUS_DEVICE");
+    child_expect("open-default", MIMUS_OK, "", "MIMUS_GEOMETRY=gpu", "MIMUS_SPIN=0",
+                 "MIMUS_DEVICE");
+}
+END_TEST
+
 START_TEST(a_broken_platform_hides_no_other) {
     child_expect(
         "list", MIMUS_ERR_DATA,
@@ -356,6 +370,7 @@ static TCase *choice_tests(void) {
     tcase_add_test(tests, a_selector_is_a_type_a_place_or_a_part_of_a_name);
     tcase_add_test(tests, an_unmatched_selector_still_lists);
     tcase_add_test(tests, the_variable_chooses);
+    tcase_add_test(tests, wrong_words_in_variables_are_refused);
     tcase_add_test(tests, a_broken_platform_hides_no_other);
     tcase_add_test(tests, without_a_device_every_platform_says_why);
     tcase_add_test(tests, types_are_seen_through);

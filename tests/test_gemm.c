@@ -669,7 +669,7 @@ START_TEST(a_missing_library_is_a_missing_back_end) {
     mimus__gemm *gemm;
     ck_assert_int_eq(setenv("MIMUS_CLBLAST", "libnone.so.7", 1), 0);
     test_fails(mimus__gemm_new(&gemm, device, MIMUS__GEMM_CLBLAST, small_layers, 2, 100),
-               MIMUS_ERR_UNSUPPORTED, "libnone.so.7 not found: install libclblast1");
+               MIMUS_ERR_UNSUPPORTED, "cannot open MIMUS_CLBLAST: libnone.so.7");
     ck_assert_ptr_null(gemm);
     as_a_gpu();
     gemm = open_small(MIMUS__GEMM_AUTO);
@@ -677,7 +677,7 @@ START_TEST(a_missing_library_is_a_missing_back_end) {
     json_t *report = mimus__gemm_report(gemm);
     const char *reason =
         json_string_value(json_object_get(json_object_get(report, "clblast"), "skipped"));
-    ck_assert_str_eq(reason, "libnone.so.7 not found: install libclblast1");
+    ck_assert_ptr_nonnull(strstr(reason, "cannot open MIMUS_CLBLAST: libnone.so.7"));
     json_decref(report);
     mimus__gemm_free(gemm);
     /* once it is there, it is tried */

@@ -4,6 +4,7 @@
 #include "alloc.h"
 #include "clock.h"
 #include "discovery.h"
+#include "environment.h"
 #include "staging.h"
 
 #include <stdlib.h>
@@ -40,17 +41,25 @@ static uint64_t default_budget(const mimus__device_info *info) {
     return memory / 5 * 4;
 }
 
-static bool wants_polling(const mimus__device_info *info) {
-    const char *spin = getenv("MIMUS_SPIN");
-    return info->gpu && (spin == NULL || strcmp(spin, "1") != 0);
+/* Every use of a device begins here, so this is where wrong words are refused; MIMUS_GEOMETRY is
+ * for geometry.c, which has nobody to tell. */
+static mimus_status read_environment(bool *spin) {
+    mimus_status status = MIMUS_OK;
+    const char *word;
+    MIMUS_TRY(
+        mimus__environment_word(&word, "MIMUS_GEOMETRY", (const char *[]){"cpu", "gpu", NULL}));
+    MIMUS_TRY(mimus__environment_word(&word, "MIMUS_SPIN", (const char *[]){"0", "1", NULL}));
+    *spin = word != NULL && strcmp(word, "1") == 0;
+out:
+    return status;
 }
 
 static mimus_status open_found(mimus__device *device, const mimus__found_device *found,
-                               uint64_t budget) {
+                               uint64_t budget, bool spin) {
     device->info = found->info;
     device->id = found->id;
     device->budget = budget != 0 ? budget : default_budget(&found->info);
-    device->poll = wants_polling(&found->info);
+    device->poll = found->info.gpu && !spin;
     if (found->info.unusable != NULL)
         return mimus__fail(MIMUS_ERR_NO_DEVICE, "%s %s", found->info.name, found->info.unusable);
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, 0, 0};
@@ -70,11 +79,13 @@ mimus_status mimus__device_open(mimus__device **out, const char *selector, uint6
     mimus__discovery found = {0};
     mimus__device *device = NULL;
     size_t chosen;
+    bool spin;
     *out = NULL;
+    MIMUS_TRY(read_environment(&spin));
     MIMUS_TRY(mimus__discovery_run(&found));
     MIMUS_TRY(mimus__discovery_choose(&found, selector, &chosen));
     MIMUS_TRY(mimus__alloc(&device, 1, sizeof *device));
-    MIMUS_TRY(open_found(device, &found.devices[chosen], budget));
+    MIMUS_TRY(open_found(device, &found.devices[chosen], budget, spin));
     *out = device;
     device = NULL;
 out:

@@ -37,7 +37,8 @@ typedef struct mimus__staging mimus__staging;
  *
  * MIMUS_ERR_NO_DEVICE says which of loader, platform and device is missing and the package to
  * install, or lists what there is. `budget` bytes bound all buffers together; 0: 80% of the
- * device's memory, which on a CPU device is the machine's. One thread at a time may use a device
+ * device's memory, which on a CPU device is the machine's. MIMUS_ERR_ARGUMENT where MIMUS_GEOMETRY
+ * or MIMUS_SPIN hold a word that they do not take. One thread at a time may use a device
  * and what belongs to it. */
 mimus_status mimus__device_open(mimus__device **out, const char *selector, uint64_t budget);
 /* Waits for the queue. Free buffers, programs and kernels before. */

@@ -43,10 +43,13 @@ static uint32_t library_users;
 /* Held open until the process ends: its caches are torn down by its own exit handlers. */
 static mimus_status load_library(void) {
     const char *wanted = getenv("MIMUS_CLBLAST");
-    const char *file = wanted != NULL && wanted[0] != '\0' ? wanted : "libclblast.so.1";
+    const bool named = wanted != NULL && wanted[0] != '\0';
+    const char *file = named ? wanted : "libclblast.so.1";
     if (library != NULL)
         return MIMUS_OK;
     void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL && named)
+        return mimus__fail(MIMUS_ERR_UNSUPPORTED, "cannot open MIMUS_CLBLAST: %s", dlerror());
     if (handle == NULL)
         return mimus__fail(MIMUS_ERR_UNSUPPORTED, "%s not found: install libclblast1", file);
 #define CLBLAST_FIND(name)                                                                         \

@@ -6,7 +6,8 @@
 mimus__geometry mimus__geometry_of(const mimus__device *device) {
     const mimus__device_info *info = mimus__device_get_info(device);
     const char *forced = getenv("MIMUS_GEOMETRY");
-    bool cpu = forced != NULL ? strcmp(forced, "gpu") != 0 : info->cpu;
+    /* mimus__device_open has refused other words */
+    bool cpu = forced != NULL && forced[0] != '\0' ? strcmp(forced, "gpu") != 0 : info->cpu;
     if (!cpu)
         return (mimus__geometry){.local = 64, .width = 4};
     return (mimus__geometry){.local = 1, .width = info->vector_width >= 16 ? 16 : 8};

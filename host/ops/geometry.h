@@ -3,7 +3,7 @@
  * CPUs run a work-item per core and vectorise inside it, and barriers are slow there (opencl.md
  * 21): groups of one item that loops. GPUs want many items side by side: groups of 64.
  * MIMUS_GEOMETRY=cpu or gpu in the environment overrides the device's kind, so that both are tested
- * on any device. */
+ * on any device; mimus__device_open refuses other words. */
 #ifndef MIMUS_HOST_GEOMETRY_H
 #define MIMUS_HOST_GEOMETRY_H
 

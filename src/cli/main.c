@@ -71,7 +71,8 @@ static void overview(void) {
          "\n"
          "Results go to standard output, progress and errors to standard error.\n"
          "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed; 130 and\n"
-         "143 after SIGINT and SIGTERM, with everything saved.");
+         "143 after SIGINT and SIGTERM, with everything saved.\n"
+         "The variable MIMUS_DEVICE names a device; docs/environment.md has the others.");
 }
 
 static int cmd_version(int argc, char **argv) {

@@ -48,6 +48,17 @@ refused 2 'option --device needs a value' devices --device
 refused 2 'one argument too many' devices gpu
 refused 2 'one argument too many' devices -- --json
 
+# Every variable that a program looks at is described.
+ran="docs/environment.md"
+sources=$here/../..
+variables=$(cd "$sources" && grep -rhoE '(getenv\(|&word, )"[A-Z_]+"' src host examples | grep -o '"[A-Z_]*"' | tr -d '"' | sort -u)
+[ "$(echo "$variables" | wc -l)" -ge 8 ] || fail "$ran: not all variables are found: $variables"
+for variable in $variables; do
+    says "$sources/docs/environment.md" "\`$variable\`"
+done
+MIMUS_GEOMETRY=both run 2 devices --selftest
+says err 'MIMUS_GEOMETRY is "both": it must be cpu or gpu, or unset'
+
 # Results that nobody got are a failure.
 for arguments in --help version devices "devices --json" "help devices"; do
     code=0
