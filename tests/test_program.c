@@ -6,6 +6,8 @@
 #include "kernels.h"
 #include "launch.h"
 
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,8 +54,22 @@ static mimus_status build_and_free(void) {
     return status;
 }
 
+static const char recorded_source[] = "kernel void test_main(global int *out) { out[0] = LAST; }\n";
+
+static mimus_status launch_once(void) {
+    int32_t got[4];
+    mimus__defines defines = {0};
+    mimus_status status = mimus__device_open(&device, NULL, 0);
+    mimus__define_number(&defines, "LAST", 7);
+    if (status == MIMUS_OK)
+        status = run_source(recorded_source, &defines, got);
+    mimus__device_close(device);
+    return status;
+}
+
 static const child_action actions[] = {
     {"build-and-free", build_and_free},
+    {"launch-once", launch_once},
     {NULL, NULL},
 };
 
@@ -199,6 +215,37 @@ START_TEST(a_driver_that_fails_is_named) {
 }
 END_TEST
 
+/* The only file of the test's folder whose name ends so: its content in a static buffer. */
+static const char *recorded(const char *ending) {
+    static char text[4096];
+    glob_t found;
+    char pattern[512];
+    snprintf(pattern, sizeof pattern, "%s/*%s", test_folder(), ending);
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    ck_assert_uint_eq(found.gl_pathc, 1);
+    FILE *file = fopen(found.gl_pathv[0], "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    globfree(&found);
+    return text;
+}
+
+/* ci/gpu-static.sh compiles for other devices what the shim writes down. */
+START_TEST(what_is_launched_can_be_compiled_again) {
+    char words[512];
+    snprintf(words, sizeof words, "MIMUS_SHIM=gpu record=%s", test_folder());
+    child_expect("launch-once", MIMUS_OK, "", "MIMUS_OPENCL_LIBRARY=" MIMUS_SHIM_LIBRARY, words,
+                 "LD_PRELOAD");
+    ck_assert_str_eq(recorded(".test_main.1x1x1"),
+                     "-cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros -w");
+    const char *source = recorded(".cl");
+    ck_assert_msg(strstr(source, "#define LAST 7\n#line 1 \"test.cl\"\n") == source, "%s", source);
+    ck_assert_msg(strstr(source, recorded_source) != NULL, "%s", source);
+    test_folder_remove();
+}
+END_TEST
+
 int main(int count, char **arguments) {
     if (count > 1)
         return child_main(actions, arguments[1]);
@@ -215,6 +262,7 @@ int main(int count, char **arguments) {
     suite_add_tcase(suite, sources);
     TCase *drivers = tcase_create("drivers");
     tcase_add_test(drivers, a_driver_that_fails_is_named);
+    tcase_add_test(drivers, what_is_launched_can_be_compiled_again);
     suite_add_tcase(suite, drivers);
     return test_run(suite);
 }

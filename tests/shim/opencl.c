@@ -11,6 +11,8 @@
  *   lazy             only every 50th look at an event may find it complete
  *   lost=-5          every event ends with this error
  *   CALL=-5          the function gives this error
+ *   record=FOLDER    what is launched is written there: a program's source as HASH.cl, and its
+ * build options as HASH.KERNEL.XxYxZ, X x Y x Z being the group's size
  *
  * shim_count("clFlush") counts calls; create and release calls can so be held against each other.
  * What is not overridden here is found in the real loader, on which this library depends. */
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -92,10 +95,6 @@ static void copy_text(const char *text, size_t bytes, void *out, size_t *needed)
     X(cl_int, clGetKernelInfo, (cl_kernel a, cl_kernel_info b, size_t c, void *d, size_t *e),      \
       (a, b, c, d, e), BY_VALUE)                                                                   \
     X(cl_int, clReleaseKernel, (cl_kernel a), (a), BY_VALUE)                                       \
-    X(cl_int, clEnqueueNDRangeKernel,                                                              \
-      (cl_command_queue a, cl_kernel b, cl_uint c, const size_t *d, const size_t *e,               \
-       const size_t *f, cl_uint g, const cl_event *h, cl_event *i),                                \
-      (a, b, c, d, e, f, g, h, i), BY_VALUE)                                                       \
     X(cl_int, clEnqueueReadBuffer,                                                                 \
       (cl_command_queue a, cl_mem b, cl_bool c, size_t d, size_t e, void *f, cl_uint g,            \
        const cl_event *h, cl_event *i),                                                            \
@@ -126,14 +125,21 @@ static void copy_text(const char *text, size_t bytes, void *out, size_t *needed)
     X(cl_int, clFlush, (cl_command_queue a), (a), BY_VALUE)                                        \
     X(cl_int, clFinish, (cl_command_queue a), (a), BY_VALUE_AFTERWARDS)
 
+/* These are recorded, too. */
+#define LAUNCHES(X)                                                                                \
+    X(cl_int, clEnqueueNDRangeKernel,                                                              \
+      (cl_command_queue a, cl_kernel b, cl_uint c, const size_t *d, const size_t *e,               \
+       const size_t *f, cl_uint g, const cl_event *h, cl_event *i),                                \
+      (a, b, c, d, e, f, g, h, i), BY_VALUE)
+
 enum {
 #define CALL_INDEX(type, name, parameters, arguments, fail) INDEX_##name,
-    CALLS(CALL_INDEX) CALL_COUNT
+    CALLS(CALL_INDEX) LAUNCHES(CALL_INDEX) CALL_COUNT
 };
 
 static const char *const names[CALL_COUNT] = {
 #define CALL_NAME(type, name, parameters, arguments, fail) #name,
-    CALLS(CALL_NAME)};
+    CALLS(CALL_NAME) LAUNCHES(CALL_NAME)};
 
 static atomic_uint_fast64_t counts[CALL_COUNT];
 
@@ -153,7 +159,78 @@ static void *real(const char *name) {
     return address;
 }
 
-#define OVERRIDE(type, name, parameters, arguments, fail)                                          \
+/* ------------------------------------------------------------------ recording */
+
+/* The source of a kernel's program, to be freed. */
+static char *source_of(cl_program program) {
+    cl_int (*info)(cl_program, cl_program_info, size_t, void *, size_t *);
+    size_t bytes = 0;
+    *(void **)&info = real("clGetProgramInfo");
+    if (info(program, CL_PROGRAM_SOURCE, 0, NULL, &bytes) != CL_SUCCESS)
+        abort();
+    char *source = calloc(bytes + 1, 1);
+    if (source == NULL || info(program, CL_PROGRAM_SOURCE, bytes, source, NULL) != CL_SUCCESS)
+        abort();
+    return source;
+}
+
+static cl_device_id device_of(cl_command_queue queue) {
+    cl_int (*info)(cl_command_queue, cl_command_queue_info, size_t, void *, size_t *);
+    cl_device_id device = NULL;
+    *(void **)&info = real("clGetCommandQueueInfo");
+    if (info(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
+        abort();
+    return device;
+}
+
+/* FNV-1a */
+static unsigned long long hash(const char *text) {
+    unsigned long long value = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++)
+        value = (value ^ (unsigned char)*text) * 0x100000001b3u;
+    return value;
+}
+
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) == EOF || fclose(file) != 0) {
+        perror(path);
+        abort();
+    }
+}
+
+static void record(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                   const size_t *local) {
+    cl_int (*kernel_info)(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
+    cl_int (*build_info)(cl_program, cl_device_id, cl_program_build_info, size_t, void *, size_t *);
+    char folder[512], path[1024], name[128], options[512];
+    cl_program program;
+    const char *value = setting("record");
+    if (value == NULL)
+        return;
+    *(void **)&kernel_info = real("clGetKernelInfo");
+    *(void **)&build_info = real("clGetProgramBuildInfo");
+    copy_text(value, sizeof folder, folder, NULL);
+    if (kernel_info(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
+        kernel_info(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) != CL_SUCCESS ||
+        build_info(program, device_of(queue), CL_PROGRAM_BUILD_OPTIONS, sizeof options, options,
+                   NULL) != CL_SUCCESS)
+        abort();
+    char *source = source_of(program);
+    unsigned long long id = hash(source);
+    snprintf(path, sizeof path, "%s/%016llx.%s.%zux%zux%zu", folder, id, name, local[0],
+             dimensions > 1 ? local[1] : 1, dimensions > 2 ? local[2] : 1);
+    if (access(path, F_OK) != 0) {
+        write_text(path, options);
+        snprintf(path, sizeof path, "%s/%016llx.cl", folder, id);
+        write_text(path, source);
+    }
+    free(source);
+}
+
+/* -------------------------------------------------------------- what is called */
+
+#define FUNCTION(type, name, parameters, arguments, fail, look)                                    \
     EXPORT type CL_API_CALL name parameters {                                                      \
         type(*call) parameters;                                                                    \
         const char *value = setting(#name);                                                        \
@@ -162,9 +239,15 @@ static void *real(const char *name) {
         if (failure != 0)                                                                          \
             fail;                                                                                  \
         atomic_fetch_add(&counts[INDEX_##name], 1);                                                \
+        look;                                                                                      \
         return call arguments;                                                                     \
     }
+#define OVERRIDE(type, name, parameters, arguments, fail)                                          \
+    FUNCTION(type, name, parameters, arguments, fail, (void)0)
+#define OVERRIDE_LAUNCH(type, name, parameters, arguments, fail)                                   \
+    FUNCTION(type, name, parameters, arguments, fail, record(a, b, c, f))
 CALLS(OVERRIDE)
+LAUNCHES(OVERRIDE_LAUNCH)
 
 /* -------------------------------------------------------- platforms, devices */
 
