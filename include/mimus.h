@@ -47,7 +47,8 @@ extern "C" {
     X(ERR_BUSY, "in use by another process")                                                       \
     X(ERR_NO_DEVICE, "no OpenCL device")                                                           \
     X(ERR_DEVICE, "OpenCL device failed")                                                          \
-    X(ERR_STOPPED, "stopped on request")
+    X(ERR_STOPPED, "stopped on request")                                                           \
+    X(ERR_DIVERGED, "training diverged")
 
 typedef enum mimus_status {
 #define MIMUS_STATUS_ENUM(name, text) MIMUS_##name,
@@ -271,13 +272,16 @@ MIMUS_API mimus_status mimus_config_json(const mimus_config *config, char **json
 
 /* Train a policy. `run` is a folder that does not exist yet, or an empty one; see docs/run.md for
  * what it then holds. `*summary` (may be NULL) gets the content of its summary.json. Returns
- * MIMUS_ERR_STOPPED after a stop on request, with everything saved. */
+ * MIMUS_ERR_STOPPED after a stop on request, and MIMUS_ERR_DIVERGED when training left nothing
+ * worth having (the message says why, and what to change); both with everything saved and a
+ * summary. */
 MIMUS_API mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
                                    const char *run, const mimus_watch *watch, char **summary);
 
 /* Go on with a run where its last checkpoint stands, as if it had never stopped. `source` may be
- * NULL: the files of the first start. `config` may be NULL, else it must agree in everything but
- * the number of epochs, the device and the memory budget. */
+ * NULL: the files of the first start. `config` may be NULL: what the run's config.json says; else
+ * it must agree in everything but epochs, patience, device, gemm, memory and shard. Where nothing
+ * is left to do, it opens neither recording nor device, and `*summary` has epochs_run 0. */
 MIMUS_API mimus_status mimus_resume(const char *run, const mimus_source *source,
                                     const mimus_config *config, const mimus_watch *watch,
                                     char **summary);

@@ -299,6 +299,19 @@ START_TEST(json_numbers_come_back_and_read_well) {
 }
 END_TEST
 
+START_TEST(json_numbers_are_rounded_for_people) {
+    json_t *value = json_pack("{s:f, s:[f, f, i], s:{s:f}}", "sum", 0.1 + 0.2, "list", (double)0.1f,
+                              1.0 / 3, 7, "in", "deep", 6.02214076e23);
+    char *text;
+    mimus__json_round(value);
+    test_ok(mimus__json_text(&text, value, JSON_COMPACT));
+    ck_assert_str_eq(text, "{\"sum\":0.3,\"list\":[0.100000001,0.333333333,7],"
+                           "\"in\":{\"deep\":6.02214076e23}}");
+    free(text);
+    json_decref(value);
+}
+END_TEST
+
 START_TEST(json_errors_say_where_and_what) {
     json_t *value;
     test_fails(mimus__json_parse(&value, "{\"a\": }", 7, "x.json"), MIMUS_ERR_FORMAT,
@@ -337,6 +350,7 @@ int main(void) {
     tcase_add_test(all, a_killed_writer_leaves_nothing_for_long_without_unnamed_files);
     tcase_add_test(all, only_temporary_names_are_swept);
     tcase_add_test(all, json_numbers_come_back_and_read_well);
+    tcase_add_test(all, json_numbers_are_rounded_for_people);
     tcase_add_test(all, json_errors_say_where_and_what);
     suite_add_tcase(suite, all);
     return test_run(suite);

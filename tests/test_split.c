@@ -276,7 +276,7 @@ START_TEST(what_cannot_be_split_is_refused) {
     made m = make(&(plan){&single, 1, 0});
     mimus__split split;
     test_fails(mimus__split_new(&split, m.recording, &m.audit, 0.1, 1), MIMUS_ERR_DATA,
-               "1 usable samples: too few to train on and hold out 0.1");
+               "1 usable sample: too few to train on and hold some out; --held-out 0");
     mimus__split_clear(&split);
     static const double wrong[] = {-0.1, 1, 2};
     for (int i = 0; i < 3; i++) {

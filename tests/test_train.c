@@ -216,6 +216,122 @@ START_TEST(a_killed_run_resumes) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------- divergence */
+
+static void set(const char *name, const char *value) {
+    test_ok(mimus_config_set(config, name, value));
+}
+
+static void check_ended(char *summary, const char *how) {
+    ck_assert_ptr_nonnull(summary);
+    json_t *about = parse(summary);
+    ck_assert_str_eq(json_string_value(json_object_get(about, "ended")), how);
+    json_decref(about);
+}
+
+static bool exists(const char *folder, const char *name) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return mimus__file_exists(path);
+}
+
+/* The losses of the first epoch that adam takes are huge, but finite. */
+START_TEST(worse_than_chance_is_not_finished) {
+    char *summary;
+    set("lr", "1e6");
+    test_fails(mimus_train(&source, config, run_a, NULL, &summary), MIMUS_ERR_DIVERGED,
+               "choosing at random loses at most 2.71; start again with a smaller --lr than 1e+06 "
+               "or with --clip 1");
+    check_ended(summary, "diverged");
+    ck_assert(exists(run_a, "summary.json") && exists(run_a, "last.safetensors"));
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, &summary), MIMUS_ERR_DIVERGED,
+               "all its epochs are done");
+    check_ended(summary, "diverged");
+}
+END_TEST
+
+START_TEST(an_epoch_without_a_step_ends_the_run) {
+    char *summary;
+    set("lr", "1e6");
+    set("optimizer", "sgd");
+    set("epochs", "9");
+    test_fails(mimus_train(&source, config, run_a, NULL, &summary), MIMUS_ERR_DIVERGED,
+               "every step of epoch 2 was skipped");
+    check_ended(summary, "diverged");
+    ck_assert_uint_eq(count_rows(run_a), 2);
+    ck_assert(!exists(run_a, "best.safetensors")); /* no epoch had a finite held-out loss */
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_DIVERGED, "epoch 3");
+    char *text;
+    test_fails(mimus_eval(run_a, &source, MIMUS_PART_ALL, NULL, false, NULL, &text), MIMUS_ERR_DATA,
+               "/a/last.safetensors: the network overflows");
+}
+END_TEST
+
+/* Decay of a million times 1 a step: what is applied is not finite after seven. */
+START_TEST(parameters_that_are_not_finite_are_not_kept) {
+    char *summary;
+    set("hidden", "none");
+    set("lr", "1e6");
+    set("optimizer", "adamw");
+    set("weight_decay", "1");
+    test_fails(mimus_train(&source, config, run_a, NULL, &summary), MIMUS_ERR_DIVERGED,
+               "last.safetensors: tensor \"layers.0.weight\" holds a number that is not finite");
+    check_ended(summary, "diverged");
+    mimus__model *kept;
+    char path[600];
+    snprintf(path, sizeof path, "%s/last.safetensors", run_a);
+    test_ok(mimus__model_load(&kept, path));
+    ck_assert_uint_eq(kept->state->epoch, 0);
+    mimus__model_free(kept);
+}
+END_TEST
+
+/* One held-out loss that is not finite must not stay the best of all. */
+START_TEST(a_run_that_recovers_has_its_best_epoch) {
+    char *summary;
+    set("head_weights", "1,0.5");
+    test_ok(mimus_train(&source, config, run_a, NULL, &summary));
+    json_t *about = parse(summary);
+    double best = json_number_value(json_object_get(about, "best_loss"));
+    const json_t *epoch = json_object_get(about, "best");
+    ck_assert(best == json_number_value(json_object_get(epoch, "held_out_loss")));
+    ck_assert_int_eq(number(epoch, "epoch"), number(about, "best_epoch"));
+    json_decref(about);
+}
+END_TEST
+
+static void write_senses(const char *path, float low, float high) {
+    const mimus_head head = {.actions = 2};
+    const char *const names[] = {"health", "distance"};
+    const mimus_schema schema = {.senses = 2, .sense_names = names, .heads = 1, .head = &head};
+    mimus_recorder *recorder;
+    unlink(path);
+    test_ok(mimus_recorder_open(&recorder, path, &schema, MIMUS_RECORDER_CREATE));
+    for (int i = 0; i < 400; i++) {
+        const float senses[] = {(float)(i % 7), i % 40 == 0 ? high : low};
+        const uint16_t label = i % 7 > 3;
+        test_ok(mimus_recorder_append(recorder, senses, &label, NULL, 1));
+        if (i % 10 == 9)
+            test_ok(mimus_recorder_end_episode(recorder));
+    }
+    test_ok(mimus_recorder_close(recorder));
+}
+
+/* A float's largest as "nothing in sight" trains; what cannot be normalised is named. */
+START_TEST(senses_at_the_end_of_floats_train_or_are_refused) {
+    char path[512];
+    const char *const files[] = {path};
+    const mimus_source far = {.paths = files, .count = 1};
+    snprintf(path, sizeof path, "%s", test_folder_path("far.rec"));
+    write_senses(path, 1.0f, 3.4e38f);
+    test_ok(mimus_train(&far, config, run_a, NULL, NULL));
+    write_senses(path, 3.4e38f, -3.4e38f);
+    test_fails(mimus_train(&far, config, run_b, NULL, NULL), MIMUS_ERR_DATA,
+               "sense 1 (distance) reaches from -3.4e+38 to 3.4e+38");
+    ck_assert(!mimus__file_exists(run_b));
+}
+END_TEST
+
 START_TEST(early_stopping_stops) {
     char *summary;
     test_ok(mimus_config_set(config, "epochs", "200"));
@@ -294,13 +410,15 @@ START_TEST(a_resume_keeps_settings_and_recording) {
     test_ok(mimus_train(&source, config, run_a, NULL, NULL));
     test_ok(mimus_config_set(config, "lr", "0.1"));
     test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_ARGUMENT, "\"lr\"");
+    test_ok(mimus_config_set(config, "lr", "5e-3"));
+    test_ok(mimus_config_set(config, "epochs", "6"));
     sample other;
     sample_recipe changed = recipe;
     changed.seed = 9;
     sample_new(&other, &changed, "other.rec");
     const char *others[] = {other.path};
     mimus_source wrong = {.paths = others, .count = 1};
-    test_fails(mimus_resume(run_a, &wrong, NULL, NULL, NULL), MIMUS_ERR_DATA, "recording");
+    test_fails(mimus_resume(run_a, &wrong, config, NULL, NULL), MIMUS_ERR_DATA, "recording");
     sample_clear(&other);
 }
 END_TEST
@@ -323,6 +441,257 @@ START_TEST(two_processes_do_not_train_into_one_run) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert(mimus__file_exists(path));
+}
+END_TEST
+
+/* ------------------------------------------------------------- damaged run folders */
+
+/* What a watch was told. */
+static char told[4096];
+
+static void on_message(void *user, const char *text) {
+    (void)user;
+    size_t length = strlen(told);
+    snprintf(told + length, sizeof told - length, "%s\n", text);
+}
+
+static void write_text(const char *folder, const char *name, const char *text) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    test_file_write(path, text, strlen(text));
+}
+
+static void remove_file(const char *folder, const char *name) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+static bool stop_at_once(void *user) {
+    int *left = user; /* the upload asks first */
+    return (*left)-- <= 0;
+}
+
+START_TEST(a_stopped_resume_keeps_its_new_settings) {
+    int left = 1;
+    const mimus_watch stop = {.user = &left, .should_stop = stop_at_once};
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    set("epochs", "7");
+    test_fails(mimus_resume(run_a, NULL, config, &stop, NULL), MIMUS_ERR_STOPPED, "");
+    ck_assert_uint_eq(count_rows(run_a), 5);
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL));
+    ck_assert_uint_eq(count_rows(run_a), 7);
+}
+END_TEST
+
+/* The text of a run's file with one part exchanged, in the file. */
+static void edit(const char *folder, const char *name, const char *part, const char *other) {
+    char path[600], *text;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    test_ok(mimus__file_read(path, SIZE_MAX, &text, &bytes));
+    char *found = strstr(text, part);
+    ck_assert_msg(found != NULL, "%s has no %s", path, part);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%.*s%s%s", (int)(found - text), text, other, found + strlen(part));
+    ck_assert_int_eq(fclose(file), 0);
+    free(text);
+}
+
+START_TEST(settings_are_those_of_config_json) {
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    edit(run_a, "config.json", "\"epochs\": 5", "\"epochs\": 6");
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL));
+    ck_assert_uint_eq(count_rows(run_a), 6);
+    edit(run_a, "config.json", "0.005", "0.5");
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_ARGUMENT,
+               "\"lr\" was 0.005 when the run began, and cannot change to 0.5");
+    edit(run_a, "config.json", "0.5", "\"much\"");
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_ARGUMENT,
+               "/a/config.json: lr: expected");
+    write_text(run_a, "config.json", "{\"epochs\": 7,");
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_FORMAT,
+               "/a/config.json: not valid JSON");
+    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "remove it to go on with the settings"));
+    remove_file(run_a, "config.json");
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL));
+    ck_assert(exists(run_a, "config.json"));
+    ck_assert_uint_eq(count_rows(run_a), 6);
+}
+END_TEST
+
+/* on_epoch: is there a summary while training goes on? */
+static void look_for_summary(void *user, const char *row) {
+    (void)row;
+    *(bool *)user = exists(run_a, "summary.json");
+}
+
+START_TEST(a_run_that_goes_on_has_no_summary_yet) {
+    bool there = true;
+    const mimus_watch watch = {.user = &there, .on_epoch = look_for_summary};
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    ck_assert(exists(run_a, "summary.json"));
+    set("epochs", "6");
+    test_ok(mimus_resume(run_a, NULL, config, &watch, NULL));
+    ck_assert(!there);
+    ck_assert(exists(run_a, "summary.json"));
+}
+END_TEST
+
+START_TEST(a_damaged_best_checkpoint_is_replaced) {
+    const mimus_watch watch = {.on_message = on_message};
+    const char *const damages[] = {"", "{}", NULL}; /* NULL: it is gone */
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        char epochs[8], path[600], *summary;
+        mimus__model *best;
+        if (damages[i] != NULL)
+            write_text(run_a, "best.safetensors", damages[i]);
+        else
+            remove_file(run_a, "best.safetensors");
+        snprintf(epochs, sizeof epochs, "%zu", 6 + i);
+        set("epochs", epochs);
+        told[0] = '\0';
+        test_ok(mimus_resume(run_a, NULL, config, &watch, &summary));
+        ck_assert_ptr_nonnull(strstr(told, "/a/best.safetensors: "));
+        ck_assert_ptr_nonnull(strstr(told, "takes its place"));
+        json_t *about = parse(summary);
+        ck_assert_int_eq(number(about, "best_epoch"), (json_int_t)(6 + i));
+        json_decref(about);
+        snprintf(path, sizeof path, "%s/best.safetensors", run_a);
+        test_ok(mimus__model_load(&best, path));
+        ck_assert_int_eq(number(best->facts, "epoch"), (json_int_t)(6 + i));
+        mimus__model_free(best);
+    }
+}
+END_TEST
+
+START_TEST(what_a_run_says_of_its_recording_is_checked) {
+    const struct {
+        const char *part, *other, *message;
+    } cases[] = {
+        {"\"error\"", "\"eror\"", "/a/run.json: \"illegal\" is \"eror\", expected error, drop"},
+        {"\"samples\": ", "\"samples\": -", "/a/run.json: \"samples\" should be an integer of 0"},
+        {"\"files\"", "\"flies\"", "/a/run.json: \"files\" should be an array of strings"},
+        {"\"options\": []", "\"options\": [5]", "/a/run.json: \"options\" should be an array"},
+        {"\"illegal\"", "\"format\": 7, \"illegal\"", "/a/run.json: \"format\" should be"},
+        {"\"recording\"", "\"record\"", "/a/run.json: \"recording\" should be an object"},
+    };
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    set("epochs", "6");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        edit(run_a, "run.json", cases[i].part, cases[i].other);
+        test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_FORMAT,
+                   cases[i].message);
+        edit(run_a, "run.json", cases[i].other, cases[i].part);
+    }
+    test_ok(mimus_resume(run_a, NULL, config, NULL, NULL));
+}
+END_TEST
+
+/* Neither the recording nor the device has to be there. */
+START_TEST(a_finished_run_says_so_at_once) {
+    char *summary;
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    ck_assert_int_eq(unlink(s.path), 0);
+    set("device", "no-such-device");
+    test_ok(mimus_resume(run_a, NULL, config, NULL, &summary));
+    json_t *about = parse(summary);
+    ck_assert_int_eq(number(about, "epochs"), 5);
+    ck_assert_int_eq(number(about, "epochs_run"), 0);
+    ck_assert_int_eq(number(about, "reads"), 0);
+    json_decref(about);
+    set("epochs", "6");
+    test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_IO, "sample.rec");
+}
+END_TEST
+
+START_TEST(a_checkpoint_of_another_run_is_refused) {
+    char from[600], to[600], *bytes;
+    size_t size;
+    sample other;
+    sample_recipe changed = recipe;
+    changed.senses = 7;
+    sample_new(&other, &changed, "other.rec");
+    const char *others[] = {other.path};
+    const mimus_source wrong = {.paths = others, .count = 1};
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_ok(mimus_train(&wrong, config, run_b, NULL, NULL));
+    snprintf(from, sizeof from, "%s/last.safetensors", run_b);
+    snprintf(to, sizeof to, "%s/last.safetensors", run_a);
+    test_ok(mimus__file_read(from, SIZE_MAX, &bytes, &size));
+    test_file_write(to, bytes, size);
+    set("epochs", "6");
+    test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_SCHEMA,
+               "/a/last.safetensors");
+    free(bytes);
+    sample_clear(&other);
+}
+END_TEST
+
+/* ------------------------------------------------------- what changes under its feet */
+
+static void remove_run(void *user, const char *row) {
+    const char *const names[] = {"config.json",      "run.json",         "metrics.jsonl", "lock",
+                                 "last.safetensors", "best.safetensors", "summary.json"};
+    char path[600];
+    (void)user, (void)row;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", run_a, names[i]);
+        (void)unlink(path);
+    }
+    ck_assert_int_eq(rmdir(run_a), 0);
+}
+
+START_TEST(a_run_folder_that_goes_away_is_named) {
+    const mimus_watch watch = {.on_epoch = remove_run};
+    test_fails(mimus_train(&source, config, run_a, &watch, NULL), MIMUS_ERR_IO,
+               "/a/metrics.jsonl: cannot write: No such file or directory");
+}
+END_TEST
+
+/* When to cut the recording: a phase's begin, or its end. */
+typedef struct cut {
+    const char *phase;
+    bool end, done;
+} cut;
+
+static void cut_recording(void *user, const mimus_progress *progress) {
+    cut *at = user;
+    if (at->done || strcmp(progress->phase, at->phase) != 0 ||
+        (at->end && progress->done < progress->total))
+        return;
+    at->done = true;
+    ck_assert_int_eq(truncate(s.path, 300), 0);
+}
+
+START_TEST(a_recording_that_is_cut_is_named) {
+    cut cuts[] = {{.phase = "audit"}, {.phase = "audit", .end = true}, {.phase = "upload"}};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        const mimus_watch watch = {.user = &cuts[i], .on_progress = cut_recording};
+        test_fails(mimus_train(&source, config, run_a, &watch, NULL), MIMUS_ERR_IO,
+                   "sample.rec: was cut from ");
+        ck_assert(!mimus__file_exists(run_a));
+        sample_clear(&s);
+        sample_new(&s, &recipe, "sample.rec");
+    }
+    /* once it is on the device, nobody needs the file; nor its name before that */
+    cut late = {.phase = "prepare"};
+    const mimus_watch watch = {.user = &late, .on_progress = cut_recording};
+    test_ok(mimus_train(&source, config, run_a, &watch, NULL));
+    ck_assert(late.done);
+}
+END_TEST
+
+START_TEST(metrics_say_the_learning_rate_that_was_set) {
+    char path[600], *text;
+    size_t bytes;
+    set("lr", "0.001");
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    snprintf(path, sizeof path, "%s/metrics.jsonl", run_a);
+    test_ok(mimus__file_read(path, SIZE_MAX, &text, &bytes));
+    ck_assert_ptr_nonnull(strstr(text, "\"lr\":0.001,"));
+    free(text);
 }
 END_TEST
 
@@ -391,12 +760,27 @@ int main(void) {
     tcase_add_test(all, the_same_seed_gives_the_same_files);
     tcase_add_test(all, a_stopped_run_resumes_as_if_it_had_not_stopped);
     tcase_add_test(all, a_killed_run_resumes);
+    tcase_add_test(all, worse_than_chance_is_not_finished);
+    tcase_add_test(all, an_epoch_without_a_step_ends_the_run);
+    tcase_add_test(all, parameters_that_are_not_finite_are_not_kept);
+    tcase_add_test(all, a_run_that_recovers_has_its_best_epoch);
+    tcase_add_test(all, senses_at_the_end_of_floats_train_or_are_refused);
     tcase_add_test(all, early_stopping_stops);
     tcase_add_test(all, a_folder_with_something_in_it_is_refused);
     tcase_add_test(all, a_failed_start_leaves_nothing_behind);
     tcase_add_test(all, a_recording_that_says_nothing_is_refused);
     tcase_add_test(all, a_resume_keeps_settings_and_recording);
     tcase_add_test(all, two_processes_do_not_train_into_one_run);
+    tcase_add_test(all, a_stopped_resume_keeps_its_new_settings);
+    tcase_add_test(all, settings_are_those_of_config_json);
+    tcase_add_test(all, a_run_that_goes_on_has_no_summary_yet);
+    tcase_add_test(all, a_damaged_best_checkpoint_is_replaced);
+    tcase_add_test(all, what_a_run_says_of_its_recording_is_checked);
+    tcase_add_test(all, a_finished_run_says_so_at_once);
+    tcase_add_test(all, a_checkpoint_of_another_run_is_refused);
+    tcase_add_test(all, a_run_folder_that_goes_away_is_named);
+    tcase_add_test(all, a_recording_that_is_cut_is_named);
+    tcase_add_test(all, metrics_say_the_learning_rate_that_was_set);
     tcase_add_test(all, eval_agrees_with_training);
     tcase_add_test(all, eval_refuses_what_does_not_fit);
     suite_add_tcase(suite, all);

@@ -28,7 +28,7 @@ struct mimus__trainer {
     report_layout layout;
     mimus__buffer report;
     float *report_image;              /* the epoch's read */
-    float *lr;                        /* (R) */
+    double *lr;                       /* (R) */
     float *step_loss;                 /* (R, steps) */
     mimus__head_result *head_results; /* (R, 2, H) */
     double began, reported;
@@ -51,7 +51,7 @@ static mimus_status make_hyper(mimus__trainer *trainer, const mimus_config *cons
                                   .clip = (float)config->clip,
                                   .label_smoothing = (float)config->label_smoothing,
                                   .dropout = (float)config->dropout};
-        trainer->lr[r] = (float)config->lr;
+        trainer->lr[r] = config->lr;
     }
     size_t bytes = trainer->runs * sizeof *hyper;
     MIMUS_TRY(mimus__buffer_new(&trainer->hyper, trainer->device, bytes, "the settings"));
@@ -414,7 +414,7 @@ static void read_result(mimus__trainer *trainer, uint32_t run, double rate,
                                     .heldout = {.heads = heads + trainer->heads},
                                     .steps = trainer->steps,
                                     .step_loss = step_loss,
-                                    .lr = rate * (double)trainer->lr[run]};
+                                    .lr = rate * trainer->lr[run]};
     for (uint32_t t = 0; t < trainer->steps; t++) {
         const float *row = table + t * columns;
         step_loss[t] = row[0];

@@ -1,16 +1,20 @@
 #include "dataset.h"
 
+#include "text.h"
 #include "watch.h"
 
 #include <math.h>
 
 static void tell_audit(const mimus__audit *audit, const mimus_watch *watch) {
     if (audit->dropped > 0)
-        mimus__watch_message(watch, "left out %llu samples that cannot be trained on",
-                             (unsigned long long)audit->dropped);
+        mimus__watch_message(watch, "left out %llu sample%s that cannot be trained on",
+                             (unsigned long long)audit->dropped,
+                             mimus__text_plural(audit->dropped));
     if (audit->constant_senses > 0)
-        mimus__watch_message(watch, "%u senses never change: the policy will ignore them",
-                             audit->constant_senses);
+        mimus__watch_message(watch, "%u sense%s never change%s: the policy will ignore %s",
+                             audit->constant_senses, mimus__text_plural(audit->constant_senses),
+                             audit->constant_senses == 1 ? "s" : "",
+                             audit->constant_senses == 1 ? "it" : "them");
 }
 
 mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source,
@@ -43,6 +47,31 @@ static mimus_status check_part(const mimus__statistics *statistics, const mimus_
     return MIMUS_OK;
 }
 
+/* 1 / std; 0 for a sense that says nothing, whose rounding noise would shout. */
+static float scale_of(const mimus__statistics *statistics, uint32_t sense) {
+    double std = statistics->std[sense];
+    bool constant = statistics->minimum[sense] == statistics->maximum[sense];
+    return constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
+}
+
+/* Every sample of `rows`, whose extremes `of` has, must be normalised without an overflow. */
+static mimus_status check_reach(const mimus__dataset *dataset, const mimus__statistics *of,
+                                const char *part) {
+    const mimus_schema *schema = mimus__recording_schema(dataset->recording);
+    for (uint32_t i = 0; i < schema->senses; i++) {
+        float mean = (float)dataset->statistics.mean[i], scale = scale_of(&dataset->statistics, i);
+        float low = (of->minimum[i] - mean) * scale, high = (of->maximum[i] - mean) * scale;
+        if (!isfinite(low) || !isfinite(high))
+            return mimus__fail(MIMUS_ERR_DATA,
+                               "sense %u (%s) reaches from %g to %g in the %s samples: too far to "
+                               "be normalised in single precision; record it in smaller numbers, "
+                               "or clip it",
+                               i, schema->sense_names != NULL ? schema->sense_names[i] : "unnamed",
+                               (double)of->minimum[i], (double)of->maximum[i], part);
+    }
+    return MIMUS_OK;
+}
+
 static mimus_status check_heldout(const mimus__dataset *dataset, const mimus_config *config) {
     mimus_status status = MIMUS_OK;
     mimus__statistics statistics = {0};
@@ -52,6 +81,7 @@ static mimus_status check_heldout(const mimus__dataset *dataset, const mimus_con
     MIMUS_TRY(mimus__statistics_new(&statistics, dataset->recording, rows));
     MIMUS_TRY(check_part(&statistics, rows, mimus__recording_schema(dataset->recording), config,
                          "held-out", "; hold out more or nothing, or split by another seed"));
+    MIMUS_TRY(check_reach(dataset, &statistics, "held-out"));
 out:
     mimus__statistics_clear(&statistics);
     return status;
@@ -65,6 +95,7 @@ mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *c
         mimus__statistics_new(&dataset->statistics, dataset->recording, &dataset->split.training));
     MIMUS_TRY(check_part(&dataset->statistics, &dataset->split.training,
                          mimus__recording_schema(dataset->recording), config, "training", ""));
+    MIMUS_TRY(check_reach(dataset, &dataset->statistics, "training"));
     MIMUS_TRY(check_heldout(dataset, config));
 out:
     return status;
@@ -72,12 +103,8 @@ out:
 
 static void normalise(mimus__model *model, const mimus__statistics *statistics) {
     for (uint32_t i = 0; i < model->schema->senses; i++) {
-        double std = statistics->std[i];
         model->mean[i] = (float)statistics->mean[i];
-        /* a constant sense says nothing, and 1 / std of its rounding noise would shout */
-        bool constant = statistics->minimum[i] == statistics->maximum[i];
-        model->scale[i] =
-            constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
+        model->scale[i] = scale_of(statistics, i);
     }
 }
 

@@ -9,12 +9,15 @@
 #include "hyper.clh"
 #include "watch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_ROWS = 4096 };
+/* Rows of a batch, and the numbers of its widest layer: many actions make it shorter. */
+enum { MOST_ROWS = 4096, MOST_NUMBERS = 1 << 24 };
 
 typedef struct evaluation {
+    char *file; /* the model's */
     mimus__model *model;
     mimus__dataset dataset;
     const mimus__rows *rows; /* the part that is judged */
@@ -24,8 +27,9 @@ typedef struct evaluation {
     mimus__network *network;
     mimus__gather *gather;
     mimus__metrics *metrics;
-    float *logits;    /* (BATCH_ROWS, padded width) */
-    uint16_t *labels; /* (BATCH_ROWS, H) */
+    uint32_t batch;   /* rows */
+    float *logits;    /* (batch, padded width) */
+    uint16_t *labels; /* (batch, H) */
     /* where in the part the next row is */
     size_t span, block;
     uint64_t in_span;
@@ -33,11 +37,9 @@ typedef struct evaluation {
 
 static mimus_status open_model(evaluation *e, const char *path) {
     mimus_status status = MIMUS_OK;
-    char *file = NULL;
-    MIMUS_TRY(mimus__model_find(&file, path, "best"));
-    MIMUS_TRY(mimus__model_load(&e->model, file));
+    MIMUS_TRY(mimus__model_find(&e->file, path, "best"));
+    MIMUS_TRY(mimus__model_load(&e->model, e->file));
 out:
-    free(file);
     return status;
 }
 
@@ -78,6 +80,15 @@ out:
     return status;
 }
 
+static uint32_t batch_rows(const mimus__shape *shape, uint32_t rows) {
+    uint32_t widest = 1;
+    for (uint32_t l = 0; l <= shape->layers; l++)
+        widest = shape->width[l] > widest ? shape->width[l] : widest;
+    uint32_t most = widest < MOST_NUMBERS ? MOST_NUMBERS / widest : 1;
+    most = most < MOST_ROWS ? most : MOST_ROWS;
+    return rows < most ? rows : most;
+}
+
 static mimus_status prepare_device(evaluation *e, const char *selector, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus__shape *shape = &e->model->shape;
@@ -85,18 +96,18 @@ static mimus_status prepare_device(evaluation *e, const char *selector, const mi
     MIMUS_TRY(mimus__store_new(&e->store, e->device, e->dataset.recording, &e->dataset.audit,
                                &e->dataset.split, shape->stack, 1.0, 0, watch));
     MIMUS_TRY(mimus__buffer_new(&e->hyper, e->device, sizeof(mimus__hyper), "the settings"));
-    MIMUS_TRY(mimus__network_new(&e->network, e->device, shape, 1, BATCH_ROWS, MIMUS__GEMM_TILE,
+    e->batch = batch_rows(shape, e->store.heldout);
+    MIMUS_TRY(mimus__network_new(&e->network, e->device, shape, 1, e->batch, MIMUS__GEMM_TILE,
                                  false, NULL));
     MIMUS_TRY(mimus__network_set_parameters(e->network, e->model->parameters));
     MIMUS_TRY(mimus__gather_new(&e->gather, e->device, &e->store, &e->hyper, shape->stack,
                                 mimus__network_matrix(e->network, 0), 1, e->network->capacity,
                                 e->network->layout.padded[0]));
     MIMUS_TRY(mimus__gather_normalise(e->gather, 0, e->model->mean, e->model->scale));
-    MIMUS_TRY(mimus__alloc(&e->logits,
-                           (size_t)BATCH_ROWS * e->network->layout.padded[shape->layers],
+    MIMUS_TRY(mimus__alloc(&e->logits, (size_t)e->batch * e->network->layout.padded[shape->layers],
                            sizeof *e->logits));
     MIMUS_TRY(
-        mimus__alloc(&e->labels, (size_t)BATCH_ROWS * e->model->schema->heads, sizeof *e->labels));
+        mimus__alloc(&e->labels, (size_t)e->batch * e->model->schema->heads, sizeof *e->labels));
 out:
     return status;
 }
@@ -125,6 +136,35 @@ static void judge_labels(const evaluation *e, const mimus__block *block, uint32_
     }
 }
 
+static float farthest(const float *values, size_t count) {
+    float most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fabsf(values[i]) > most ? fabsf(values[i]) : most;
+    return most;
+}
+
+/* A finite network whose output is not: its numbers are too large, or the senses are. */
+static mimus_status overflowed(const evaluation *e) {
+    const mimus__shape *shape = &e->model->shape;
+    uint32_t worst = 0;
+    float most = -1;
+    for (uint32_t l = 0; l < shape->layers; l++) {
+        size_t first = mimus__shape_weight_offset(shape, l);
+        size_t end = mimus__shape_bias_offset(shape, l) + shape->width[l + 1];
+        float largest = farthest(e->model->parameters + first, end - first);
+        if (largest > most) {
+            most = largest;
+            worst = l;
+        }
+    }
+    return mimus__fail_prefix(
+        MIMUS_ERR_DATA,
+        "%s: the network overflows: its training diverged (the largest "
+        "number, %.3g, is in the tensors layers.%u), or the senses are far from those "
+        "that it learned from",
+        e->file, (double)most, worst);
+}
+
 /* Count the batch's rows, piece by piece of one span and block. */
 static mimus_status count_batch(evaluation *e, uint32_t rows) {
     mimus_status status = MIMUS_OK;
@@ -142,9 +182,13 @@ static mimus_status count_batch(evaluation *e, uint32_t rows) {
         if (count > block.samples - first)
             count = block.samples - first;
         judge_labels(e, &block, first, (uint32_t)count);
-        MIMUS_TRY(mimus__metrics_add(
+        status = mimus__metrics_add(
             e->metrics, span->episode, (uint32_t)count, e->logits + done * width, width, e->labels,
-            block.masks != NULL ? block.masks + (size_t)first * mask_words : NULL));
+            block.masks != NULL ? block.masks + (size_t)first * mask_words : NULL);
+        if (status == MIMUS_ERR_DATA)
+            status = overflowed(e);
+        if (status != MIMUS_OK)
+            goto out;
         done += (uint32_t)count;
         e->in_span += count;
         if (e->in_span == span->count) {
@@ -161,9 +205,8 @@ static mimus_status run_batches(evaluation *e, const mimus_watch *watch) {
     uint32_t layers = e->model->shape.layers;
     size_t row_bytes = e->network->layout.padded[layers] * sizeof(float);
     mimus__phase phase = mimus__phase_begin(watch, "eval", e->rows->samples);
-    for (uint32_t first = 0; first < e->store.heldout; first += BATCH_ROWS) {
-        uint32_t rows =
-            e->store.heldout - first < BATCH_ROWS ? e->store.heldout - first : BATCH_ROWS;
+    for (uint32_t first = 0; first < e->store.heldout; first += e->batch) {
+        uint32_t rows = e->store.heldout - first < e->batch ? e->store.heldout - first : e->batch;
         MIMUS_TRY(mimus__gather_in_order(e->gather, 0, first, rows,
                                          mimus__network_padded_rows(e->network, rows)));
         MIMUS_TRY(mimus__network_forward(e->network, rows, false, 0));
@@ -212,6 +255,7 @@ static void evaluation_clear(evaluation *e) {
     mimus__device_close(e->device);
     mimus__dataset_clear(&e->dataset);
     mimus__model_free(e->model);
+    free(e->file);
     free(e->logits);
     free(e->labels);
 }

@@ -203,22 +203,58 @@ out:
     return status;
 }
 
-/* An array of strings as a NULL-terminated list whose texts belong to the JSON value. */
-static mimus_status string_list(const char ***out, size_t *count, const json_t *array,
-                                const char *where) {
+/* The member `key`, an array of strings, as a NULL-terminated list whose texts belong to the JSON
+ * value. */
+static mimus_status string_list(const char ***out, size_t *count, const json_t *object,
+                                const char *key, const char *where) {
     mimus_status status = MIMUS_OK;
     size_t index;
-    const json_t *value;
+    const json_t *array = json_object_get(object, key), *value;
+    if (!json_is_array(array))
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: \"%s\" should be an array of strings", where,
+                           key);
     *count = json_array_size(array);
     MIMUS_TRY(mimus__alloc(out, *count + 1, sizeof **out));
     json_array_foreach(array, index, value) {
         if (!json_is_string(value)) {
-            status =
-                mimus__fail(MIMUS_ERR_FORMAT, "%s: a list holds something other than texts", where);
+            status = mimus__fail(MIMUS_ERR_FORMAT, "%s: \"%s\" should be an array of strings",
+                                 where, key);
             goto out;
         }
         (*out)[index] = json_string_value(value);
     }
+out:
+    return status;
+}
+
+static mimus_status read_illegal(mimus_illegal *out, const json_t *recording, const char *where) {
+    mimus_status status = MIMUS_OK;
+    const char *text;
+    MIMUS_TRY(mimus__json_get_string(recording, "illegal", where, &text));
+    for (size_t i = 0; i < sizeof illegal_names / sizeof *illegal_names; i++) {
+        if (strcmp(text, illegal_names[i]) == 0) {
+            *out = (mimus_illegal)i;
+            return MIMUS_OK;
+        }
+    }
+    status =
+        mimus__fail(MIMUS_ERR_FORMAT,
+                    "%s: \"illegal\" is \"%.32s\", expected error, drop or ignore", where, text);
+out:
+    return status;
+}
+
+/* What only people read has to be right too: a damaged file must not pass for a whole one. */
+static mimus_status check_recording(const json_t *recording, const mimus__run_source *source,
+                                    const char *where) {
+    mimus_status status = MIMUS_OK;
+    const json_t *format = json_object_get(recording, "format");
+    uint64_t samples;
+    if (source->source.count == 0)
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: \"files\" is empty", where);
+    if (format != NULL && !json_is_string(format))
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: \"format\" should be a string", where);
+    MIMUS_TRY(mimus__json_get_u64(recording, "samples", where, &samples));
 out:
     return status;
 }
@@ -232,19 +268,19 @@ mimus_status mimus__run_read_source(mimus__run_source *out, const mimus__run *ru
     MIMUS_TRY(mimus__run_path(&path, run, "run.json"));
     MIMUS_TRY(mimus__json_read(&out->json, path));
     const json_t *recording = json_object_get(out->json, "recording");
-    MIMUS_TRY(
-        string_list(&out->paths, &out->source.count, json_object_get(recording, "files"), path));
-    MIMUS_TRY(string_list(&out->options, &options, json_object_get(recording, "options"), path));
+    if (!json_is_object(recording)) {
+        status = mimus__fail(MIMUS_ERR_FORMAT, "%s: \"recording\" should be an object", path);
+        goto out;
+    }
+    MIMUS_TRY(string_list(&out->paths, &out->source.count, recording, "files", path));
+    MIMUS_TRY(string_list(&out->options, &options, recording, "options", path));
+    MIMUS_TRY(check_recording(recording, out, path));
     out->source.paths = out->paths;
     out->source.options = options > 0 ? out->options : NULL;
     out->source.format = json_string_value(json_object_get(recording, "format"));
     MIMUS_TRY(mimus__json_get_string(recording, "fingerprint", path, &text));
     snprintf(out->fingerprint, sizeof out->fingerprint, "%s", text);
-    MIMUS_TRY(mimus__json_get_string(recording, "illegal", path, &text));
-    for (size_t i = 0; i < sizeof illegal_names / sizeof *illegal_names; i++) {
-        if (strcmp(text, illegal_names[i]) == 0)
-            out->source.illegal = (mimus_illegal)i;
-    }
+    MIMUS_TRY(read_illegal(&out->source.illegal, recording, path));
 out:
     free(path);
     if (status != MIMUS_OK)

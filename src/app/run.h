@@ -46,6 +46,7 @@ typedef struct mimus__run_source {
     const char **options;
 } mimus__run_source;
 
+/* MIMUS_ERR_FORMAT names file and member of what is not as run_begin wrote it. */
 mimus_status mimus__run_read_source(mimus__run_source *out, const mimus__run *run);
 void mimus__run_source_clear(mimus__run_source *source);
 

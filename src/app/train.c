@@ -6,10 +6,14 @@
 #include "clock.h"
 #include "file.h"
 #include "jsonl.h"
+#include "text.h"
 #include "watch.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One process's part of a run. */
 typedef struct session {
@@ -25,8 +29,10 @@ typedef struct session {
     uint64_t reads_before,
         launches_before; /* of the device, when training began: tuning reads too */
     double seconds;
-    const char *ended; /* "finished", "stopped early", "stopped on request" */
-    json_t *last_row;  /* the latest metrics row */
+    const char *ended; /* "finished", "stopped early", "stopped on request", "diverged" */
+    char *trouble;     /* why the latest epoch is none to end on, or NULL */
+    bool stuck;        /* no further epoch can mend it */
+    json_t *best;      /* what the best checkpoint knows of its epoch, or NULL */
 } session;
 
 static mimus_status save_model(session *s, const char *name) {
@@ -94,6 +100,7 @@ static mimus_status row_json(json_t **out, const session *s, uint64_t epoch,
     MIMUS_TRY(mimus__json_set(row, "seconds", mimus__json_number(seconds)));
     MIMUS_TRY(step_losses_json(&losses, result));
     MIMUS_TRY(mimus__json_set(row, "step_loss", json_incref(losses)));
+    mimus__json_round(row);
     *out = json_incref(row);
 out:
     json_decref(heads);
@@ -118,12 +125,59 @@ out:
 }
 
 static void warn_of_skips(const session *s, uint64_t epoch, const mimus__epoch_result *result) {
-    if (result->skipped > 0)
+    if (result->skipped > 0 && result->skipped < result->steps)
         mimus__watch_message(s->watch,
                              "epoch %llu: skipped %u of %u steps (the first is step %u), whose "
                              "loss or gradient was not finite",
                              (unsigned long long)epoch, result->skipped, result->steps,
                              result->first_skipped);
+}
+
+/* ------------------------------------------------------------------ divergence */
+
+/* The most that choosing at random can lose: log(actions) a head. */
+static double chance_loss(const session *s) {
+    const mimus_schema *schema = s->model->schema;
+    double sum = 0;
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        double weight = s->config->head_weights != NULL ? s->config->head_weights[h] : 1;
+        sum += weight * log((double)schema->head[h].actions);
+    }
+    return sum;
+}
+
+/* Whether the latest epoch, of these losses, is one to end on: a training loss that is not finite
+ * is that of an epoch without a step; twice what chance loses is no policy. */
+static mimus_status judge(session *s, double loss, double heldout_loss) {
+    mimus_status status = MIMUS_OK;
+    const unsigned long long epoch = s->model->state->epoch;
+    const bool heldout = s->store.heldout > 0;
+    const double chance = chance_loss(s);
+    free(s->trouble);
+    s->trouble = NULL;
+    if (!isfinite(loss))
+        MIMUS_TRY(mimus__text_format(&s->trouble,
+                                     "every step of epoch %llu was skipped, because loss or "
+                                     "gradient was not finite",
+                                     epoch));
+    else if (heldout && !isfinite(heldout_loss))
+        MIMUS_TRY(mimus__text_format(&s->trouble, "the held-out loss of epoch %llu is not finite",
+                                     epoch));
+    else if (loss > 2 * chance && (!heldout || heldout_loss > 2 * chance))
+        MIMUS_TRY(mimus__text_format(&s->trouble,
+                                     "the loss of epoch %llu is %.3g, and choosing at random "
+                                     "loses at most %.3g",
+                                     epoch, loss, chance));
+out:
+    return status;
+}
+
+static mimus_status diverged(const session *s) {
+    return mimus__fail(MIMUS_ERR_DIVERGED,
+                       "%s: training diverged: %s; start again with a smaller --lr than %g%s, and "
+                       "look for senses far out of bounds by `mimus info`",
+                       s->run.folder, s->trouble, s->config->lr,
+                       s->config->clip > 0 ? "" : " or with --clip 1");
 }
 
 /* ---------------------------------------------------------------------- epochs */
@@ -132,7 +186,7 @@ static void warn_of_skips(const session *s, uint64_t epoch, const mimus__epoch_r
 static bool note_best(session *s, const mimus__epoch_result *result) {
     mimus__training_state *state = s->model->state;
     double loss = s->store.heldout > 0 ? result->heldout.loss : result->training.loss;
-    if (loss < state->best || state->best_epoch == 0) {
+    if (isfinite(loss) && (loss < state->best || state->best_epoch == 0)) {
         state->best = loss;
         state->best_epoch = state->epoch;
         state->stale = 0;
@@ -140,6 +194,29 @@ static bool note_best(session *s, const mimus__epoch_result *result) {
     }
     state->stale++;
     return false;
+}
+
+/* Save what the epoch made of the network. One that is not finite any more is not kept: the
+ * checkpoints stay those of the epochs before. */
+static mimus_status keep_model(session *s, bool best) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__trainer_save(s->trainer, 0, s->model));
+    if (best)
+        MIMUS_TRY(save_model(s, "best.safetensors"));
+    MIMUS_TRY(save_model(s, "last.safetensors"));
+    if (best) {
+        json_decref(s->best);
+        s->best = json_deep_copy(s->model->facts);
+        if (s->best == NULL)
+            status = mimus__fail(MIMUS_ERR_MEMORY, "cannot copy a JSON object");
+    }
+out:
+    if (status == MIMUS_ERR_DATA) {
+        s->stuck = true;
+        free(s->trouble);
+        status = mimus__text_copy(&s->trouble, mimus_last_error());
+    }
+    return status;
 }
 
 /* Run one epoch and leave everything about it in the folder. The row is written first and the last
@@ -158,21 +235,20 @@ static mimus_status run_epoch(session *s) {
     state->epoch++;
     state->step += result.steps;
     warn_of_skips(s, state->epoch, &result);
-    bool best = note_best(s, &result);
+    bool best = note_best(s, &result), troubled = s->trouble != NULL;
+    MIMUS_TRY(judge(s, result.training.loss, result.heldout.loss));
+    s->stuck = result.skipped == result.steps; /* the next epoch would begin where this one did */
     MIMUS_TRY(row_json(&row, s, state->epoch, &result, seconds));
     MIMUS_TRY(mimus__run_path(&path, &s->run, "metrics.jsonl"));
     MIMUS_TRY(mimus__jsonl_append(path, row));
     MIMUS_TRY(keep_facts(s, row));
-    MIMUS_TRY(mimus__trainer_save(s->trainer, 0, s->model));
-    if (best)
-        MIMUS_TRY(save_model(s, "best.safetensors"));
-    MIMUS_TRY(save_model(s, "last.safetensors"));
-    json_decref(s->last_row);
-    s->last_row = json_incref(row);
+    MIMUS_TRY(keep_model(s, best));
     if (s->watch != NULL && s->watch->on_epoch != NULL) {
         MIMUS_TRY(mimus__json_text(&text, row, JSON_COMPACT));
         s->watch->on_epoch(s->watch->user, text);
     }
+    if (s->trouble != NULL && !troubled && !s->stuck)
+        mimus__watch_message(s->watch, "%s: a smaller --lr may be needed", s->trouble);
 out:
     free(path);
     free(text);
@@ -185,21 +261,25 @@ static bool asked_to_stop(const session *s) {
            s->watch->should_stop(s->watch->user);
 }
 
+/* Nothing is left to do: all epochs are done, or those that patience waits for. */
+static bool is_done(const session *s) {
+    const mimus__training_state *state = s->model->state;
+    return state->epoch >= s->config->epochs ||
+           (s->config->patience > 0 && state->stale >= s->config->patience);
+}
+
 static mimus_status run_epochs(session *s) {
     mimus_status status = MIMUS_OK;
     const mimus__training_state *state = s->model->state;
-    s->ended = "finished";
-    while (state->epoch < s->config->epochs) {
-        if (s->config->patience > 0 && state->stale >= s->config->patience) {
-            s->ended = "stopped early";
-            break;
-        }
-        if (asked_to_stop(s)) {
-            s->ended = "stopped on request";
-            break;
-        }
+    bool stopped = false;
+    while (!s->stuck && !is_done(s) && !(stopped = asked_to_stop(s)))
         MIMUS_TRY(run_epoch(s));
-    }
+    if (stopped)
+        s->ended = "stopped on request";
+    else if (s->trouble != NULL)
+        s->ended = "diverged";
+    else
+        s->ended = state->epoch < s->config->epochs ? "stopped early" : "finished";
 out:
     return status;
 }
@@ -221,28 +301,10 @@ out:
     return status;
 }
 
-/* What the best checkpoint knows of its epoch, which another process may have run; null before
- * there is one. */
-static mimus_status best_json(json_t **out, const session *s) {
-    mimus_status status = MIMUS_OK;
-    mimus__model *best = NULL;
-    char *path = NULL;
-    *out = json_null();
-    MIMUS_TRY(mimus__run_path(&path, &s->run, "best.safetensors"));
-    if (!mimus__file_exists(path))
-        goto out;
-    MIMUS_TRY(mimus__model_load(&best, path));
-    *out = json_incref(best->facts);
-out:
-    free(path);
-    mimus__model_free(best);
-    return status;
-}
-
 static mimus_status summary_json(json_t **out, const session *s) {
     mimus_status status = MIMUS_OK;
     const mimus__training_state *state = s->model->state;
-    json_t *object = json_object(), *device = NULL, *best = NULL;
+    json_t *object = json_object(), *device = NULL;
     const struct {
         const char *key;
         uint64_t value;
@@ -271,11 +333,11 @@ static mimus_status summary_json(json_t **out, const session *s) {
     MIMUS_TRY(mimus__json_set(object, "device", json_incref(device)));
     MIMUS_TRY(mimus__json_set(object, "gemm", mimus__gemm_report(mimus__trainer_gemm(s->trainer))));
     MIMUS_TRY(mimus__json_set(object, "last", json_deep_copy(s->model->facts)));
-    MIMUS_TRY(best_json(&best, s));
-    MIMUS_TRY(mimus__json_set(object, "best", json_incref(best)));
+    MIMUS_TRY(
+        mimus__json_set(object, "best", s->best != NULL ? json_deep_copy(s->best) : json_null()));
+    mimus__json_round(object);
     *out = json_incref(object);
 out:
-    json_decref(best);
     json_decref(device);
     json_decref(object);
     return status;
@@ -306,7 +368,8 @@ static void session_clear(session *s) {
     mimus__dataset_clear(&s->dataset);
     mimus_config_free(s->config);
     mimus__run_close(&s->run);
-    json_decref(s->last_row);
+    free(s->trouble);
+    json_decref(s->best);
 }
 
 /* Below this many steps an epoch, a smaller batch learns more in the same time. */
@@ -316,9 +379,31 @@ static void advise(const session *s) {
     uint32_t steps = mimus__trainer_steps(s->trainer);
     if (steps < FEW_STEPS && s->config->batch > 64)
         mimus__watch_message(s->watch,
-                             "an epoch is only %u steps of %u samples; a recording this small is "
+                             "an epoch is only %u step%s of %u samples; a recording this small is "
                              "better learned in smaller batches (--batch)",
-                             steps, s->config->batch);
+                             steps, mimus__text_plural(steps), s->config->batch);
+}
+
+/* The summary of an earlier part is none of a run that goes on. */
+static mimus_status drop_summary(const session *s) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+out:
+    free(path);
+    return status;
+}
+
+/* Whether the epoch that a resumed run stands on was one to end on. */
+static mimus_status judge_again(session *s) {
+    const json_t *loss = json_object_get(s->model->facts, "loss");
+    const json_t *heldout = json_object_get(s->model->facts, "held_out_loss");
+    if (s->model->state->epoch == 0)
+        return MIMUS_OK;
+    return judge(s, json_is_number(loss) ? json_number_value(loss) : NAN,
+                 json_is_number(heldout) ? json_number_value(heldout) : NAN);
 }
 
 /* From an opened recording and a model to the end of training. */
@@ -337,8 +422,12 @@ static mimus_status train(session *s, char **summary) {
     s->run.fresh = false; /* from here on there is something to keep */
     s->reads_before = mimus__device_reads(s->device);
     s->launches_before = mimus__device_launches(s->device);
+    MIMUS_TRY(drop_summary(s));
+    MIMUS_TRY(judge_again(s));
     MIMUS_TRY(run_epochs(s));
     MIMUS_TRY(write_summary(s, summary));
+    if (strcmp(s->ended, "diverged") == 0)
+        status = diverged(s);
     if (strcmp(s->ended, "stopped on request") == 0)
         status =
             mimus__fail(MIMUS_ERR_STOPPED,
@@ -376,32 +465,91 @@ static bool may_change(const char *key) {
     return false;
 }
 
-/* Take the run's own settings, changed as `wanted` (may be NULL) asks. */
+/* Both belong to the same run: `settings`, and those of the checkpoint. */
+static mimus_status check_settings(const session *s, const json_t *settings, const json_t *own) {
+    mimus_status status = MIMUS_OK;
+    char *is = NULL, *was = NULL;
+    const char *key;
+    json_t *value, *object = (json_t *)settings; /* jansson iterates over what it could change */
+    json_object_foreach(object, key, value) {
+        if (json_equal(json_object_get(own, key), value) || may_change(key))
+            continue;
+        MIMUS_TRY(mimus__json_text(&is, value, JSON_COMPACT));
+        MIMUS_TRY(mimus__json_text(&was, json_object_get(own, key), JSON_COMPACT));
+        status = mimus__fail(MIMUS_ERR_ARGUMENT,
+                             "%s: \"%s\" was %s when the run began, and cannot change to %s in a "
+                             "resumed run; leave it out (config.json too has to keep it), or "
+                             "start a new run",
+                             s->run.folder, key, was, is);
+        goto out;
+    }
+out:
+    free(is);
+    free(was);
+    return status;
+}
+
+/* How the run goes on: config.json says it, and where it is gone the checkpoint. */
+static mimus_status read_settings(session *s) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "config.json"));
+    if (!mimus__file_exists(path))
+        goto out;
+    status = mimus_config_load(s->config, path);
+    if (status != MIMUS_OK)
+        status = mimus__fail(status,
+                             "%s; repair it, or remove it to go on with the settings that "
+                             "last.safetensors keeps",
+                             mimus_last_error());
+out:
+    free(path);
+    return status;
+}
+
+/* Take the run's own settings, or `wanted` when it is not NULL. */
 static mimus_status resumed_config(session *s, const mimus_config *wanted) {
     mimus_status status = MIMUS_OK;
-    json_t *settings = NULL;
-    const char *key;
-    json_t *value;
+    json_t *own = NULL, *settings = NULL;
     MIMUS_TRY(mimus_config_new(&s->config));
     MIMUS_TRY(mimus__config_from_json(s->config, s->model->config, s->run.folder));
-    if (wanted == NULL)
-        return MIMUS_OK;
-    MIMUS_TRY(mimus__config_to_json(&settings, wanted));
-    json_object_foreach(settings, key, value) {
-        const json_t *own = json_object_get(s->model->config, key);
-        if (!json_equal(own, value) && !may_change(key)) {
-            status = mimus__fail(MIMUS_ERR_ARGUMENT,
-                                 "%s: \"%s\" cannot change in a resumed run; leave it out, or "
-                                 "start a new run",
-                                 s->run.folder, key);
-            goto out;
-        }
+    MIMUS_TRY(mimus__config_to_json(&own, s->config)); /* defaults included */
+    if (wanted == NULL) {
+        MIMUS_TRY(read_settings(s));
+    } else {
+        mimus_config_free(s->config);
+        MIMUS_TRY(mimus__config_copy(&s->config, wanted));
     }
-    MIMUS_TRY(mimus__config_from_json(s->config, settings, "the settings"));
+    MIMUS_TRY(mimus__config_to_json(&settings, s->config));
+    MIMUS_TRY(check_settings(s, settings, own));
     json_decref(s->model->config);
     s->model->config = json_incref(settings);
 out:
+    json_decref(own);
     json_decref(settings);
+    return status;
+}
+
+/* A last.safetensors of another run must not meet this one's recording and settings. */
+static mimus_status check_network(const session *s) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    const mimus__shape *own = &s->model->shape;
+    mimus__shape shape;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "last.safetensors"));
+    MIMUS_TRY(mimus__schema_match(s->model->schema, path, schema, "the recording", false));
+    MIMUS_TRY(mimus__config_shape(&shape, s->config, schema));
+    bool same = own->stack == shape.stack && own->layers == shape.layers &&
+                own->activation == shape.activation;
+    for (uint32_t l = 0; same && l <= shape.layers; l++)
+        same = own->width[l] == shape.width[l];
+    if (!same)
+        status =
+            mimus__fail(MIMUS_ERR_FORMAT,
+                        "%s: holds another network than the one that its settings describe", path);
+out:
+    free(path);
     return status;
 }
 
@@ -419,6 +567,7 @@ static mimus_status resumed_dataset(session *s, const mimus_source *wanted) {
                              s->run.folder, own.fingerprint, found);
         goto out;
     }
+    MIMUS_TRY(check_network(s));
     MIMUS_TRY(mimus__dataset_split(&s->dataset, s->config));
 out:
     mimus__run_source_clear(&own);
@@ -453,19 +602,88 @@ out:
     return status;
 }
 
+/* The best checkpoint is only ever replaced: one that is gone or damaged is no reason to stop, the
+ * next epoch takes its place. */
+static mimus_status resumed_best(session *s) {
+    mimus_status status = MIMUS_OK;
+    mimus__training_state *state = s->model->state;
+    mimus__model *best = NULL;
+    char *path = NULL;
+    if (state->best_epoch == 0)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "best.safetensors"));
+    status = mimus__model_load(&best, path);
+    if (status == MIMUS_OK) {
+        s->best = json_incref(best->facts);
+    } else if (status != MIMUS_ERR_MEMORY) {
+        mimus__watch_message(s->watch, "%s; the best epoch from here on takes its place",
+                             mimus_last_error());
+        state->best = INFINITY;
+        state->best_epoch = state->stale = 0;
+        status = MIMUS_OK;
+    }
+out:
+    free(path);
+    mimus__model_free(best);
+    return status;
+}
+
+/* Of a run with nothing left to do: its summary, with nothing done by this process. `*out` = NULL
+ * where it has none, because it was killed after its last epoch. */
+static mimus_status finished_summary(json_t **out, const session *s) {
+    mimus_status status = MIMUS_OK;
+    const char *const keys[] = {"epochs_run", "reads", "launches", "seconds"};
+    json_t *summary = NULL;
+    char *path = NULL;
+    *out = NULL;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
+    if (mimus__json_read(&summary, path) != MIMUS_OK || !json_is_object(summary))
+        goto out;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        MIMUS_TRY(mimus__json_set(summary, keys[i], json_integer(0)));
+    *out = json_incref(summary);
+out:
+    json_decref(summary);
+    free(path);
+    return status;
+}
+
+static mimus_status tell_finished(const session *s, const json_t *finished, char **summary) {
+    mimus_status status = MIMUS_OK;
+    const char *ended = json_string_value(json_object_get(finished, "ended"));
+    if (summary != NULL)
+        MIMUS_TRY(mimus__json_text(summary, finished, JSON_INDENT(2)));
+    if (ended != NULL && strcmp(ended, "diverged") == 0)
+        status = mimus__fail(MIMUS_ERR_DIVERGED,
+                             "%s: training diverged, and all its epochs are done; start again with "
+                             "a smaller --lr than %g",
+                             s->run.folder, s->config->lr);
+out:
+    return status;
+}
+
 mimus_status mimus_resume(const char *run, const mimus_source *source, const mimus_config *config,
                           const mimus_watch *watch, char **summary) {
     mimus_status status = MIMUS_OK;
     session s = {.run = {.lock = -1}, .watch = watch};
+    json_t *finished = NULL;
     MIMUS_TRY(mimus__run_open(&s.run, run));
     MIMUS_TRY(resumed_model(&s));
     MIMUS_TRY(resumed_config(&s, config));
+    if (is_done(&s))
+        MIMUS_TRY(finished_summary(&finished, &s));
+    if (finished != NULL) {
+        MIMUS_TRY(keep_config(&s));
+        MIMUS_TRY(tell_finished(&s, finished, summary));
+        goto out;
+    }
+    MIMUS_TRY(resumed_best(&s));
     MIMUS_TRY(resumed_dataset(&s, source));
     MIMUS_TRY(mimus__device_open(&s.device, s.config->device, s.config->memory));
-    if (config != NULL)
-        MIMUS_TRY(keep_config(&s));
+    MIMUS_TRY(keep_config(&s));
     MIMUS_TRY(train(&s, summary));
 out:
+    json_decref(finished);
     session_clear(&s);
     return status;
 }

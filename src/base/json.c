@@ -65,6 +65,19 @@ json_t *mimus__json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+void mimus__json_round(json_t *value) {
+    const char *key;
+    json_t *member;
+    size_t i;
+    char digits[32];
+    if (json_is_real(value)) {
+        snprintf(digits, sizeof digits, "%.9g", json_real_value(value));
+        json_real_set(value, strtod(digits, NULL));
+    }
+    json_object_foreach(value, key, member) mimus__json_round(member);
+    json_array_foreach(value, i, member) mimus__json_round(member);
+}
+
 json_t *mimus__json_lossy_string(const char *text) {
     char *copy = NULL;
     if (mimus__text_is_utf8(text))

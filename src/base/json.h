@@ -23,6 +23,10 @@ mimus_status mimus__json_write(const char *path, const json_t *value);
 /* json_real refuses NaN and infinities: they become null. */
 json_t *mimus__json_number(double value);
 
+/* Round every real number in `value` to the nine digits that tell single-precision numbers apart:
+ * 0.3 for people, not 0.30000000000000004. */
+void mimus__json_round(json_t *value);
+
 /* A string of text from outside, such as a path: bytes above 0x7F become "?" when the text is not
  * UTF-8. */
 json_t *mimus__json_lossy_string(const char *text);

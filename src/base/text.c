@@ -42,6 +42,10 @@ static int utf8_tail(unsigned lead, unsigned *low, unsigned *high) {
     return lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
 }
 
+const char *mimus__text_plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
 bool mimus__text_is_utf8(const char *text) {
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
         unsigned low, high;

@@ -1,29 +1,25 @@
 #include "cli.h"
 
+#include "human.h"
 #include "progress.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void cli_clean(char *text) {
-    for (char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
-    }
-}
-
 static void print_line(const char *verb, const char *format, va_list arguments) {
     char line[4096];
     vsnprintf(line, sizeof line, format, arguments);
-    cli_clean(line);
+    char *shown = human_text(line, SIZE_MAX);
     if (verb == NULL)
-        fprintf(stderr, "mimus: %s\n", line);
+        fprintf(stderr, "mimus: %s\n", shown);
     else
-        fprintf(stderr, "mimus %s: %s\n", verb, line);
+        fprintf(stderr, "mimus %s: %s\n", verb, shown);
+    free(shown);
 }
 
 void cli_message(const char *verb, const char *format, ...) {
@@ -54,6 +50,8 @@ int cli_fail(const char *verb, mimus_status status) {
     case MIMUS_ERR_NO_DEVICE:
     case MIMUS_ERR_DEVICE:
         return CLI_DEVICE;
+    case MIMUS_ERR_DIVERGED:
+        return CLI_DIVERGED;
     case MIMUS_ERR_STOPPED:
         return 128 + progress_signal();
     default:

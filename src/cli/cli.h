@@ -6,16 +6,15 @@
 
 #include <jansson.h>
 
-/* After SIGINT or SIGTERM, with everything saved, it is 128 + the signal, as shells have it. */
+/* CLI_DIVERGED has everything saved, like a stop. After SIGINT or SIGTERM, with everything saved,
+ * it is 128 + the signal, as shells have it. */
 enum exit_code {
     CLI_DONE = 0,
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_DEVICE = 3,
+    CLI_DIVERGED = 4,
 };
-
-/* Make the control characters that a file smuggled into a text '?'. */
-void cli_clean(char *text);
 
 /* "mimus VERB: the formatted message" as one clean line on stderr. */
 void cli_message(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -38,7 +37,8 @@ void *cli_allocate(size_t count, size_t size);
 void *cli_reallocate(void *memory, size_t count, size_t size);
 char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Numbers and texts of a document; NaN and NULL where there is none. */
+/* Numbers and texts of a document; NaN and NULL where there is none. cli_text is as the document
+ * has it, and has to be cleaned (human_fit, human_text, a table) before a terminal gets it. */
 double cli_number(const json_t *object, const char *key);
 const char *cli_text(const json_t *object, const char *key);
 

@@ -9,7 +9,9 @@
 #include "terminal.h"
 #include "verbs.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +85,10 @@ static void show_heads(const json_t *result) {
 static void show_confusion(const json_t *result) {
     size_t i;
     const json_t *head;
+    if (json_object_get(json_array_get(json_object_get(result, "heads"), 0), "confusion") != NULL)
+        puts("\nA row below is an action of the player: of 100 times that it was chosen, how often "
+             "the\n"
+             "policy chooses the action of each column (.: never). Agreement is on the diagonal.");
     json_array_foreach(json_object_get(result, "heads"), i, head) {
         const json_t *matrix = json_object_get(head, "confusion");
         if (matrix == NULL)
@@ -110,12 +116,16 @@ static const char *errors_are_over(const json_t *result) {
 }
 
 static void show_result(const json_t *result) {
-    printf("%s, epoch %s, on %s samples in %s episodes (%s)\n", cli_text(result, "model"),
-           human_count(cli_number(result, "epoch")).text,
-           human_count(cli_number(result, "samples")).text,
-           human_count(cli_number(result, "episodes")).text, cli_text(result, "part"));
+    char *model = human_text(cli_text(result, "model"), SIZE_MAX);
+    printf("%s, epoch %s, on %s in %s (%s)\n", model, human_count(cli_number(result, "epoch")).text,
+           human_things(cli_number(result, "samples"), "sample").text,
+           human_things(cli_number(result, "episodes"), "episode").text, cli_text(result, "part"));
+    free(model);
     show_heads(result);
-    printf("+/- is one standard error, over %s.\n", errors_are_over(result));
+    printf("+/- is one standard error, over %s.\n"
+           "illegal is how often the most probable action of all is a forbidden one: what play\n"
+           "without masks would do. The other columns are of legal actions: mimus eval --help.\n",
+           errors_are_over(result));
     show_confusion(result);
 }
 

@@ -26,10 +26,10 @@ static const option_page page = {
 
 static void show_report(const json_t *report) {
     double dropped = cli_number(report, "dropped");
-    printf("%s samples in %s episodes", human_count(cli_number(report, "samples")).text,
-           human_count(cli_number(report, "episodes")).text);
+    printf("%s in %s", human_things(cli_number(report, "samples"), "sample").text,
+           human_things(cli_number(report, "episodes"), "episode").text);
     if (dropped > 0)
-        printf("; %s were left out", human_count(dropped).text);
+        printf("; %s %s left out", human_count(dropped).text, dropped == 1 ? "was" : "were");
     putchar('\n');
     faults_print(report, "  ");
 }

@@ -90,7 +90,7 @@ static void show_head(const json_t *head, const json_t *names, bool masks) {
     if (masks && isfinite(legal)) /* without samples there is no average */
         printf(", %.1f of them legal on average", legal);
     if (absent > 0)
-        printf("; %s samples without a label", human_count(absent).text);
+        printf("; %s without a label", human_things(absent, "sample").text);
     putchar('\n');
     show_actions(head, names);
 }
@@ -140,8 +140,9 @@ static void show_senses(const json_t *info) {
     if (shown < count)
         printf("  (%zu of %zu senses; --json has them all)\n", shown, count);
     if (constant > 0)
-        printf("  %s of %zu never change: the network does not see them\n",
-               human_count(constant).text, count);
+        printf("  %s of %zu never change%s: the network does not see %s\n",
+               human_count(constant).text, count, constant == 1 ? "s" : "",
+               constant == 1 ? "it" : "them");
 }
 
 /* ------------------------------------------------------------------- whole */
@@ -164,7 +165,9 @@ static void show_metadata(const json_t *info) {
     size_t i;
     const json_t *metadata;
     json_array_foreach(json_object_get(info, "metadata"), i, metadata) {
-        char *text = json_object_size(metadata) > 0 ? json_dumps(metadata, JSON_COMPACT) : NULL;
+        /* six digits: to be read; --json has all of them */
+        const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
+        char *text = json_object_size(metadata) > 0 ? json_dumps(metadata, flags) : NULL;
         if (text == NULL)
             continue;
         char *fit = human_text(text, terminal_room(STDOUT_FILENO, 10));
@@ -177,8 +180,8 @@ static void show_metadata(const json_t *info) {
 static void show_length(const json_t *info) {
     const json_t *episodes = json_object_get(info, "episodes");
     double shortest = cli_number(episodes, "shortest"), longest = cli_number(episodes, "longest");
-    printf("%s samples in %s episodes of %s", human_count(cli_number(info, "samples")).text,
-           human_count(cli_number(episodes, "count")).text, human_count(shortest).text);
+    printf("%s in %s of %s", human_things(cli_number(info, "samples"), "sample").text,
+           human_things(cli_number(episodes, "count"), "episode").text, human_count(shortest).text);
     if (longest > shortest)
         printf(" to %s, %.1f on average", human_count(longest).text, cli_number(episodes, "mean"));
     printf("; fingerprint %s\n", cli_text(info, "fingerprint"));
@@ -188,7 +191,7 @@ static void show_length(const json_t *info) {
 static void show_masked_out(const json_t *info) {
     double pairs = cli_number(info, "without_legal");
     if (pairs > 0)
-        printf("\n%s times no action of a head was legal\n", human_count(pairs).text);
+        printf("\n%s no action of a head was legal\n", human_things(pairs, "time").text);
 }
 
 static void show_info(const json_t *info) {

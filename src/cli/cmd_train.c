@@ -9,6 +9,7 @@
 #include "verbs.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@ static const option_page page = {
              "\n"
              "SIGINT (Ctrl-C) and SIGTERM stop after the running epoch, with everything saved;\n"
              "a second one stops at once, and the run goes on from its last whole epoch.\n"
+             "\n"
+             "A training whose losses are not finite, or which ends worse than choosing at\n"
+             "random, has diverged: it says so and ends with exit code 4.\n"
              "\n"
              "Examples\n"
              "  mimus train play.rec -o run\n"
@@ -68,26 +72,51 @@ static void show_heads(const json_t *epoch, bool held_out) {
     table_print(rows, stdout, "  ");
 }
 
-static void show_summary(const json_t *summary) {
-    const char *run = cli_text(summary, "run");
-    bool held_out = cli_number(summary, "held_out_samples") > 0;
-    double epochs = cli_number(summary, "epochs"), here = cli_number(summary, "epochs_run");
-    printf("%s: %s after epoch %.0f; %.0f epochs in %s, %.0f reads from the device\n", run,
-           cli_text(summary, "ended"), epochs, here,
-           human_seconds(cli_number(summary, "seconds")).text, cli_number(summary, "reads"));
-    printf("best epoch: %.0f, %s loss %s\n", cli_number(summary, "best_epoch"),
-           held_out ? "held-out" : "training", human_real(cli_number(summary, "best_loss")).text);
-    if (json_is_object(json_object_get(summary, "best"))) /* not before the first epoch */
-        show_heads(json_object_get(summary, "best"), held_out);
-    printf("To judge it: mimus eval %s RECORDING...\n"
-           "To go on:    mimus train --resume %s",
-           run, run);
-    const char *ended = cli_text(summary, "ended");
-    if (strcmp(ended, "finished") == 0)
+static bool ended(const json_t *summary, const char *how) {
+    return strcmp(cli_text(summary, "ended"), how) == 0;
+}
+
+/* "go on: COMMAND" with `gap` blanks more, or how to begin again where going on has no use. */
+static void show_next(const json_t *summary, const char *run, int gap) {
+    double epochs = cli_number(summary, "epochs");
+    if (ended(summary, "diverged")) {
+        printf("start again: mimus train RECORDING... -o NEW --config %s/config.json --lr LESS\n",
+               run);
+        return;
+    }
+    printf("go on: %*smimus train --resume %s", gap, "", run);
+    if (ended(summary, "finished"))
         printf(" --epochs %.0f", 2 * epochs);
-    else if (strcmp(ended, "stopped early") == 0)
+    else if (ended(summary, "stopped early"))
         fputs(" --patience 0", stdout);
     putchar('\n');
+}
+
+static void show_summary(const json_t *summary) {
+    char *run = human_text(cli_text(summary, "run"), SIZE_MAX);
+    bool held_out = cli_number(summary, "held_out_samples") > 0;
+    if (cli_number(summary, "epochs_run") == 0 && !ended(summary, "stopped on request")) {
+        printf("%s: %s after epoch %.0f, nothing is left to do; to ", run,
+               cli_text(summary, "ended"), cli_number(summary, "epochs"));
+        show_next(summary, run, 0);
+        free(run);
+        return;
+    }
+    printf("%s: %s after epoch %.0f; %s in %s, %s from the device\n", run,
+           cli_text(summary, "ended"), cli_number(summary, "epochs"),
+           human_things(cli_number(summary, "epochs_run"), "epoch").text,
+           human_seconds(cli_number(summary, "seconds")).text,
+           human_things(cli_number(summary, "reads"), "read").text);
+    if (json_is_object(json_object_get(summary, "best"))) { /* not before the first epoch */
+        printf("best epoch: %.0f, %s loss %s\n", cli_number(summary, "best_epoch"),
+               held_out ? "held-out" : "training",
+               human_real(cli_number(summary, "best_loss")).text);
+        show_heads(json_object_get(summary, "best"), held_out);
+        printf("To judge it: mimus eval %s RECORDING...\n", run);
+    }
+    fputs("To ", stdout);
+    show_next(summary, run, 3); /* below "To judge it" */
+    free(run);
 }
 
 /* ----------------------------------------------------------------- running */
@@ -117,12 +146,15 @@ static int start(const train_request *request, const mimus_source *source) {
 
 static int go_on(const train_request *request, const mimus_source *source) {
     mimus_config *config = NULL;
-    char *summary = NULL, *own = cli_format("%s/config.json", request->resume);
+    char *summary = NULL;
+    char *own = cli_format("%s/config.json", request->resume);
+    char *mark = cli_format("%s/run.json", request->resume);
     mimus_status status = MIMUS_OK;
     /* what is no run is told so by mimus_resume */
-    if (settings_given(&request->settings) && access(own, R_OK) == 0)
+    if (settings_given(&request->settings) && access(mark, F_OK) == 0)
         status = settings_make(&request->settings, own, &config);
     free(own);
+    free(mark);
     if (status != MIMUS_OK)
         return cli_fail("train", status);
     cli_progress *progress = progress_begin("train", "after this epoch", request->quiet);

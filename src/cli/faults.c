@@ -44,8 +44,8 @@ static int print_kinds(const json_t *faults, const char *indent) {
         const json_t *fault = json_object_get(faults, kinds[i].key);
         if (fault == NULL)
             continue;
-        printf("%s%s samples %s (the first is row %s", indent,
-               human_count(cli_number(fault, "samples")).text, kinds[i].text,
+        printf("%s%s %s (the first is row %s", indent,
+               human_things(cli_number(fault, "samples"), "sample").text, kinds[i].text,
                human_count(cli_number(fault, "first_row")).text);
         print_place(fault);
         puts(")");

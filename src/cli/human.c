@@ -32,6 +32,12 @@ human human_count(double value) {
     return out;
 }
 
+human human_things(double value, const char *noun) {
+    human out, count = human_count(value);
+    snprintf(out.text, sizeof out.text, "%s %s%s", count.text, noun, value == 1 ? "" : "s");
+    return out;
+}
+
 /* Three digits of `value`, divided by `step` until they are in sight. */
 static human scaled(double value, double step, const char *const *units) {
     human out;

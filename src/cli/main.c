@@ -70,8 +70,9 @@ static void overview(void) {
          "  mimus eval run other.rec --confusion\n"
          "\n"
          "Results go to standard output, progress and errors to standard error.\n"
-         "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed; 130 and\n"
-         "143 after SIGINT and SIGTERM, with everything saved.\n"
+         "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed; 4 training\n"
+         "diverged; 130 and 143 after SIGINT and SIGTERM. After 4, 130 and 143 everything is\n"
+         "saved.\n"
          "The variable MIMUS_DEVICE names a device; docs/environment.md has the others.");
 }
 

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -140,8 +141,8 @@ static void make_bar(const cli_progress *progress, char line[LINE_BYTES], size_t
     if (latest->total > 0)
         snprintf(lead, sizeof lead, "%s %3.0f%%", progress->phase, 100 * share);
     else if (latest->done > 0)
-        snprintf(lead, sizeof lead, "%s %s samples", progress->phase,
-                 human_count((double)latest->done).text);
+        snprintf(lead, sizeof lead, "%s %s", progress->phase,
+                 human_things((double)latest->done, "sample").text);
     else
         snprintf(lead, sizeof lead, "%s", progress->phase);
     for (int i = 0; i < PIECES && strlen(lead) + pieces_width(pieces) > room; i++)
@@ -188,13 +189,14 @@ static void end_phase(cli_progress *progress) {
     if (latest->done == 0)
         line = cli_format("%s: %s\n", progress->phase, human_seconds(now() - progress->began).text);
     else if (latest->done < latest->total)
-        line = cli_format(
-            "%s: %s of %s samples in %s\n", progress->phase, human_count((double)latest->done).text,
-            human_count((double)latest->total).text, human_seconds(latest->seconds).text);
+        line = cli_format("%s: %s of %s in %s\n", progress->phase,
+                          human_count((double)latest->done).text,
+                          human_things((double)latest->total, "sample").text,
+                          human_seconds(latest->seconds).text);
     else
-        line =
-            cli_format("%s: %s samples in %s\n", progress->phase,
-                       human_count((double)latest->done).text, human_seconds(latest->seconds).text);
+        line = cli_format("%s: %s in %s\n", progress->phase,
+                          human_things((double)latest->done, "sample").text,
+                          human_seconds(latest->seconds).text);
     put(progress, line);
     free(line);
 }
@@ -239,12 +241,11 @@ static void on_epoch(void *user, const char *text) {
 
 static void on_message(void *user, const char *text) {
     cli_progress *progress = user;
-    char *line = cli_format("mimus %s: %s", progress->verb, text);
-    cli_clean(line);
-    char *ended = cli_format("%s\n", line);
-    put_lines(progress, ended);
-    free(ended);
+    char *shown = human_text(text, SIZE_MAX);
+    char *line = cli_format("mimus %s: %s\n", progress->verb, shown);
+    put_lines(progress, line);
     free(line);
+    free(shown);
 }
 
 static bool should_stop(void *user) {

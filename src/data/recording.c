@@ -23,6 +23,8 @@ typedef struct file {
     char *path;
     const uint8_t *bytes; /* mapped, or NULL */
     size_t size;
+    dev_t device; /* with the inode: what was mapped, whatever the path names by now */
+    ino_t inode;
 } file;
 
 /* A chunk, wherever it lies. The header is a copy: a mapped file may change under our feet. */
@@ -135,6 +137,8 @@ static mimus_status map_file(file *mapped, int descriptor) {
         return mimus__fail(MIMUS_ERR_IO, "%s: cannot map: %s", mapped->path, strerror(errno));
     mapped->bytes = bytes;
     mapped->size = size;
+    mapped->device = info.st_dev;
+    mapped->inode = info.st_ino;
     return MIMUS_OK;
 }
 
@@ -354,11 +358,23 @@ size_t mimus__recording_blocks(const mimus__recording *recording) {
     return recording->entries;
 }
 
+/* Reading a mapped file past its end kills the process: look whether it became shorter. What takes
+ * the file's place under its name, or removes the name, leaves the mapping as it is. */
+static mimus_status check_length(const file *mapped) {
+    struct stat info;
+    if (mapped == NULL || stat(mapped->path, &info) != 0 || info.st_dev != mapped->device ||
+        info.st_ino != mapped->inode || (uintmax_t)info.st_size >= mapped->size)
+        return MIMUS_OK;
+    return mimus__fail(MIMUS_ERR_IO, "%s: was cut from %zu to %llu bytes while it was being read",
+                       mapped->path, mapped->size, (unsigned long long)info.st_size);
+}
+
 mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
                                     mimus__block *out) {
     mimus_status status = MIMUS_OK;
     assert(index < recording->entries);
     entry *found = &recording->entry[index];
+    MIMUS_TRY(check_length(found->file));
     if (!atomic_load_explicit(&found->verified, memory_order_relaxed)) {
         const uint64_t offset =
             (uint64_t)(found->payload - found->file->bytes) - sizeof found->record;

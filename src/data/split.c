@@ -2,6 +2,7 @@
 
 #include "alloc.h"
 #include "rng.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -202,9 +203,10 @@ mimus_status mimus__split_new(mimus__split *out, const mimus__recording *recordi
     if (fraction > 0 && all.episodes == 1)
         MIMUS_TRY(cut_into_blocks(&all, blocks_for(fraction, all.samples)));
     if (all.samples == 0 || (fraction > 0 && all.episodes < 2)) {
-        status = mimus__fail(MIMUS_ERR_DATA,
-                             "%llu usable samples: too few to train on and hold out %g of them",
-                             (unsigned long long)all.samples, fraction);
+        status = mimus__fail(
+            MIMUS_ERR_DATA, "%llu usable sample%s: too few to train on%s",
+            (unsigned long long)all.samples, mimus__text_plural(all.samples),
+            all.samples == 0 ? "" : " and hold some out; --held-out 0 trains on all there is");
         goto out;
     }
     MIMUS_TRY(list_episodes(&list, &all));

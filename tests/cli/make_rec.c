@@ -1,6 +1,6 @@
-/* make-rec OUT.rec SAMPLES: a recording of simple play that can be learned, through the public
- * interface: 6 senses, the heads "move" (5 actions, one of them forbidden now and then) and "shoot"
- * (2), episodes of 50 samples. */
+/* make-rec OUT.rec SAMPLES [hostile]: a recording of simple play that can be learned, through the
+ * public interface: 6 senses, the heads "move" (5 actions, one of them forbidden now and then) and
+ * "shoot" (2), episodes of 50 samples. "hostile": with names that would reach for a terminal. */
 #include "mimus.h"
 
 #include <math.h>
@@ -16,6 +16,25 @@ static const char *const shots[SHOTS] = {"hold", "fire"};
 static const mimus_head heads[] = {{"move", MOVES, moves}, {"shoot", SHOTS, shots}};
 static const mimus_schema schema = {
     .senses = SENSES, .sense_names = senses, .heads = 2, .head = heads, .masks = true};
+
+/* Escape sequences with the one-byte and the two-byte introducer, a bell, a line of its own. */
+static const char *const bad_senses[SENSES] = {"x\033[2J",
+                                               "y\xc2\x9b"
+                                               "31m",
+                                               "a\rb",
+                                               "a\nb",
+                                               "\a",
+                                               "\x7f"};
+static const char *const bad_moves[MOVES] = {"\033]0;title\a", "left\n",
+                                             "\xc2\x9b"
+                                             "2J",
+                                             "up\b", "\t"};
+static const mimus_head bad_heads[] = {{"move\033[31m", MOVES, bad_moves},
+                                       {"sh\xc2\x9b"
+                                        "1moot\n",
+                                        SHOTS, shots}};
+static const mimus_schema bad_schema = {
+    .senses = SENSES, .sense_names = bad_senses, .heads = 2, .head = bad_heads, .masks = true};
 
 /* In [-1, 1), the same on every machine. */
 static float noise(uint32_t *state) {
@@ -57,10 +76,11 @@ static mimus_status play(mimus_recorder *recorder, unsigned long samples) {
 int main(int argc, char **argv) {
     mimus_recorder *recorder = NULL;
     if (argc < 3) {
-        fprintf(stderr, "usage: make-rec OUT.rec SAMPLES\n");
+        fprintf(stderr, "usage: make-rec OUT.rec SAMPLES [hostile]\n");
         return 2;
     }
-    mimus_status status = mimus_recorder_open(&recorder, argv[1], &schema, MIMUS_RECORDER_CREATE);
+    mimus_status status = mimus_recorder_open(&recorder, argv[1], argc > 3 ? &bad_schema : &schema,
+                                              MIMUS_RECORDER_CREATE);
     if (status == MIMUS_OK) {
         status = play(recorder, strtoul(argv[2], NULL, 10));
         mimus_status closed = mimus_recorder_close(recorder);

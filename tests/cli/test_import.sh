@@ -28,7 +28,7 @@ sed -n '/^Options for/,/^Examples/s/^ *--\([a-z0-9-]*\).*/\1/p' help | sort -u >
 
 # ------------------------------------------------------------------- import
 run 0 import "$data/odd.npz" -o odd.rec --heads move:5 --actions=column
-says out "5 samples in 1 episodes"
+says out "5 samples in 1 episode"
 run 0 info odd.rec --json
 [ "$("$json" schema heads 0 name <out)" = move ] || fail "$ran: --heads did not reach the reader"
 [ "$("$json" schema heads 0 actions <out)" = 5 ] || fail "$ran: --heads did not reach the reader"
@@ -48,7 +48,7 @@ run 1 import $bad_senses -o bad.rec -q
 says err "--illegal drop"
 [ ! -e bad.rec ] || fail "$ran: leaves a file behind"
 run 0 import $bad_senses -o good.rec --illegal drop
-says out "3 samples in 1 episodes; 2 were left out"
+says out "3 samples in 1 episode; 2 were left out"
 says out "2 samples with a sense that is not finite (the first is row 2, sense 2)"
 run 0 info good.rec --json
 [ "$("$json" samples <out)" = 3 ] || fail "$ran: not 3 samples"

@@ -67,8 +67,27 @@ run 0 train --resume same play.rec --memory 1G --epochs 6
 run 0 train --resume same --patience 9 --json
 [ "$("$json" epochs <out)" = 6 ] || fail "$ran: forgot that the run has 6 epochs"
 refused 2 'cannot change' train --resume same --batch 7
-run 1 train --resume same long.rec -q
+run 1 train --resume same long.rec --epochs 7 -q
 says err "same: was trained on recording"
+mv same/config.json config.json
+refused 1 'same/config.json: ' train --resume same --epochs 8
+run 0 train --resume same -q # puts the settings of the checkpoint back
+[ -e same/config.json ] || fail "$ran: no config.json"
+
+# Nothing is left to do: one line says so, and nothing is opened for it.
+run 0 train --resume run --device no-such-device
+silent err
+[ "$(wc -l <out)" -eq 1 ] || fail "$ran: not one line"
+says out "run: finished after epoch 3, nothing is left to do; to go on: mimus train --resume run --epochs 6"
+
+# ----------------------------------------------------------------- divergence
+run 4 train play.rec -o wild $small --lr 1e6
+says err "wild: training diverged: the loss of epoch 3 is "
+says err "start again with a smaller --lr than 1e+06 or with --clip 1"
+says out "wild: diverged after epoch 3; 3 epochs in "
+says out "To start again: mimus train RECORDING... -o NEW --config wild/config.json --lr LESS"
+[ "$("$json" ended <wild/summary.json)" = diverged ] || fail "$ran: its summary does not say so"
+run 4 train --resume wild
 
 # ----------------------------------------------------------------------- eval
 refused 2 "no run or checkpoint is named" eval
@@ -82,12 +101,33 @@ silent err
 says out "run, epoch "
 says out "3,000 samples in 60 episodes"
 says out "all at once"
+says out "illegal is how often"
 ! grep -q "player's action from top" out || fail "$ran: a matrix that nobody asked for"
 run 0 eval run/last.safetensors play.rec --confusion
+says out "A row below is an action of the player"
 says out "move: the player's action from top to bottom"
 says out "  right"
 run 0 eval run play.rec --json --part held-out
 "$json" <out || fail "$ran: not a JSON object"
 [ "$("$json" part <out)" = held-out ] || fail "$ran: another part"
 [ "$("$json" heads 0 name <out)" = move ] || fail "$ran: no heads"
+
+# ---------------------------------------------------------------------- names
+# What a file's names would do to a terminal does not reach it, whatever the locale.
+"$make_rec" bad.rec 3000 hostile || exit 1
+control=$(printf '[\001-\010\013-\037\177]')
+introducer=$(printf '\302\233')
+for locale in C C.UTF-8; do
+    export LC_ALL=$locale
+    rm -rf badly
+    for arguments in "info bad.rec" "train bad.rec -o badly $small" "eval badly bad.rec --confusion" \
+        "eval badly play.rec"; do
+        code=0
+        ran="LC_ALL=$locale mimus $arguments"
+        "$mimus" $arguments >out 2>err </dev/null || code=$?
+        [ "$code" -eq 0 ] || [ "$arguments" = "eval badly play.rec" ] || fail "$ran: exit code $code"
+        ! LC_ALL=C grep -q "$control" out err || fail "$ran: control characters"
+        ! LC_ALL=C grep -q "$introducer" out err || fail "$ran: a control sequence introducer"
+    done
+done
 exit $bad
