@@ -171,6 +171,15 @@ static void check_refused(mimus_status status, const char *part) {
     test_fails(mimus_policy_load(&policy, checkpoint), status, part);
 }
 
+START_TEST(a_model_without_facts_is_judged) {
+    record(&small);
+    write_model(1);
+    json_t *result = judge(checkpoint);
+    ck_assert(json_is_null(json_object_get(result, "epoch")));
+    json_decref(result);
+}
+END_TEST
+
 START_TEST(numbers_that_are_not_finite_are_named) {
     const float values[] = {(float)NAN, (float)INFINITY, -(float)INFINITY};
     record(&small);
@@ -254,6 +263,7 @@ int main(void) {
     tcase_add_test(all, the_most_actions_of_a_head);
     tcase_add_test(all, a_thousand_heads);
     tcase_add_test(all, a_hundred_thousand_senses);
+    tcase_add_test(all, a_model_without_facts_is_judged);
     tcase_add_test(all, numbers_that_are_not_finite_are_named);
     tcase_add_test(all, numbers_that_overflow_are_named);
     tcase_add_test(all, shapes_that_do_not_fit_are_named);

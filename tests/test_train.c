@@ -300,7 +300,8 @@ START_TEST(a_run_that_recovers_has_its_best_epoch) {
 }
 END_TEST
 
-static void write_senses(const char *path, float low, float high) {
+/* `high` in every 10th or every other episode. */
+static void write_senses(const char *path, float low, float high, int every) {
     const mimus_head head = {.actions = 2};
     const char *const names[] = {"health", "distance"};
     const mimus_schema schema = {.senses = 2, .sense_names = names, .heads = 1, .head = &head};
@@ -308,7 +309,7 @@ static void write_senses(const char *path, float low, float high) {
     unlink(path);
     test_ok(mimus_recorder_open(&recorder, path, &schema, MIMUS_RECORDER_CREATE));
     for (int i = 0; i < 400; i++) {
-        const float senses[] = {(float)(i % 7), i % 40 == 0 ? high : low};
+        const float senses[] = {(float)(i % 7), i % every == 0 ? high : low};
         const uint16_t label = i % 7 > 3;
         test_ok(mimus_recorder_append(recorder, senses, &label, NULL, 1));
         if (i % 10 == 9)
@@ -323,9 +324,12 @@ START_TEST(senses_at_the_end_of_floats_train_or_are_refused) {
     const char *const files[] = {path};
     const mimus_source far = {.paths = files, .count = 1};
     snprintf(path, sizeof path, "%s", test_folder_path("far.rec"));
-    write_senses(path, 1.0f, 3.4e38f);
+    write_senses(path, 1.0f, 3.4e38f, 40);
     test_ok(mimus_train(&far, config, run_a, NULL, NULL));
-    write_senses(path, 3.4e38f, -3.4e38f);
+    write_senses(path, 1.0f, 3.4e38f, 2);
+    test_fails(mimus_train(&far, config, run_b, NULL, NULL), MIMUS_ERR_DATA,
+               "sense 1 (distance) reaches from 1 to 3.4e+38 in the training samples");
+    write_senses(path, 3.4e38f, -3.4e38f, 40);
     test_fails(mimus_train(&far, config, run_b, NULL, NULL), MIMUS_ERR_DATA,
                "sense 1 (distance) reaches from -3.4e+38 to 3.4e+38");
     ck_assert(!mimus__file_exists(run_b));
@@ -566,6 +570,17 @@ START_TEST(a_damaged_best_checkpoint_is_replaced) {
 }
 END_TEST
 
+START_TEST(a_damaged_last_checkpoint_is_named) {
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    write_text(run_a, "last.safetensors", "");
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_FORMAT,
+               "/a/last.safetensors: 0 bytes are too few");
+    remove_file(run_a, "last.safetensors");
+    test_fails(mimus_resume(run_a, NULL, NULL, NULL, NULL), MIMUS_ERR_IO,
+               "/a/last.safetensors: No such file");
+}
+END_TEST
+
 START_TEST(what_a_run_says_of_its_recording_is_checked) {
     const struct {
         const char *part, *other, *message;
@@ -601,8 +616,17 @@ START_TEST(a_finished_run_says_so_at_once) {
     ck_assert_int_eq(number(about, "epochs_run"), 0);
     ck_assert_int_eq(number(about, "reads"), 0);
     json_decref(about);
+    /* wherever it lies by now */
+    ck_assert_int_eq(rename(run_a, run_b), 0);
+    test_ok(mimus_resume(run_b, NULL, NULL, NULL, &summary));
+    about = parse(summary);
+    ck_assert_str_eq(json_string_value(json_object_get(about, "run")), run_b);
+    json_decref(about);
+    /* without a summary that can be used, as after a kill, it has to be made */
+    write_text(run_b, "summary.json", "{\"run\": 1}");
+    test_fails(mimus_resume(run_b, NULL, NULL, NULL, NULL), MIMUS_ERR_IO, "sample.rec");
     set("epochs", "6");
-    test_fails(mimus_resume(run_a, NULL, config, NULL, NULL), MIMUS_ERR_IO, "sample.rec");
+    test_fails(mimus_resume(run_b, NULL, config, NULL, NULL), MIMUS_ERR_IO, "sample.rec");
 }
 END_TEST
 
@@ -680,6 +704,27 @@ START_TEST(a_recording_that_is_cut_is_named) {
     const mimus_watch watch = {.user = &late, .on_progress = cut_recording};
     test_ok(mimus_train(&source, config, run_a, &watch, NULL));
     ck_assert(late.done);
+}
+END_TEST
+
+/* A Latin-1 name: JSON has no such texts. */
+START_TEST(names_that_are_not_utf8_work_or_are_refused) {
+    char *text;
+    char moved[600];
+    snprintf(moved, sizeof moved, "%s", test_folder_path("l\xe9.rec"));
+    const char *const files[] = {moved};
+    const mimus_source renamed = {.paths = files, .count = 1};
+    ck_assert_int_eq(rename(s.path, moved), 0);
+    test_fails(mimus_train(&renamed, config, run_a, NULL, NULL), MIMUS_ERR_UNSUPPORTED,
+               "\xe9.rec: the path is not UTF-8");
+    ck_assert(!mimus__file_exists(run_a));
+    ck_assert_int_eq(rename(moved, s.path), 0);
+    snprintf(run_a, sizeof run_a, "%s", test_folder_path("\xe9t\xe9"));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL));
+    test_ok(mimus_eval(run_a, &source, MIMUS_PART_ALL, NULL, false, NULL, &text));
+    ck_assert_ptr_nonnull(strstr(text, "?t?\","));
+    free(text);
 }
 END_TEST
 
@@ -775,11 +820,13 @@ int main(void) {
     tcase_add_test(all, settings_are_those_of_config_json);
     tcase_add_test(all, a_run_that_goes_on_has_no_summary_yet);
     tcase_add_test(all, a_damaged_best_checkpoint_is_replaced);
+    tcase_add_test(all, a_damaged_last_checkpoint_is_named);
     tcase_add_test(all, what_a_run_says_of_its_recording_is_checked);
     tcase_add_test(all, a_finished_run_says_so_at_once);
     tcase_add_test(all, a_checkpoint_of_another_run_is_refused);
     tcase_add_test(all, a_run_folder_that_goes_away_is_named);
     tcase_add_test(all, a_recording_that_is_cut_is_named);
+    tcase_add_test(all, names_that_are_not_utf8_work_or_are_refused);
     tcase_add_test(all, metrics_say_the_learning_rate_that_was_set);
     tcase_add_test(all, eval_agrees_with_training);
     tcase_add_test(all, eval_refuses_what_does_not_fit);

@@ -3,6 +3,7 @@
 #include "text.h"
 #include "watch.h"
 
+#include <float.h>
 #include <math.h>
 
 static void tell_audit(const mimus__audit *audit, const mimus_watch *watch) {
@@ -54,14 +55,15 @@ static float scale_of(const mimus__statistics *statistics, uint32_t sense) {
     return constant || !(std > 0) || !isfinite((float)(1.0 / std)) ? 0.0f : (float)(1.0 / std);
 }
 
-/* Every sample of `rows`, whose extremes `of` has, must be normalised without an overflow. */
+/* Every sample of the part, whose extremes `of` has, must be normalised without an overflow, nor by
+ * a factor that some devices take for 0 and others do not. */
 static mimus_status check_reach(const mimus__dataset *dataset, const mimus__statistics *of,
                                 const char *part) {
     const mimus_schema *schema = mimus__recording_schema(dataset->recording);
     for (uint32_t i = 0; i < schema->senses; i++) {
         float mean = (float)dataset->statistics.mean[i], scale = scale_of(&dataset->statistics, i);
         float low = (of->minimum[i] - mean) * scale, high = (of->maximum[i] - mean) * scale;
-        if (!isfinite(low) || !isfinite(high))
+        if (!isfinite(low) || !isfinite(high) || (scale > 0 && scale < FLT_MIN))
             return mimus__fail(MIMUS_ERR_DATA,
                                "sense %u (%s) reaches from %g to %g in the %s samples: too far to "
                                "be normalised in single precision; record it in smaller numbers, "

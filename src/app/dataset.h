@@ -20,7 +20,7 @@ mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source
 
 /* Split by the configuration's held-out fraction and seed, and count the training part.
  * MIMUS_ERR_DATA when a part has no label, or no weight but 0: nothing could be learned or judged;
- * or when a sense is so far from its mean that normalising it overflows. */
+ * or when a sense is spread too far to be normalised in single precision. */
 mimus_status mimus__dataset_split(mimus__dataset *dataset, const mimus_config *config);
 
 /* A new model for what was split: initialised from the configuration, which it keeps, with the

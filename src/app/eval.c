@@ -224,9 +224,10 @@ static mimus_status result_json(json_t **out, const evaluation *e, const char *m
     mimus_status status = MIMUS_OK;
     static const char *const names[] = {"all", "held-out", "training"};
     json_t *object = json_object(), *metrics = NULL;
-    MIMUS_TRY(mimus__json_set(object, "model", json_string(model)));
-    MIMUS_TRY(mimus__json_set(object, "epoch",
-                              json_deep_copy(json_object_get(e->model->facts, "epoch"))));
+    const json_t *epoch = json_object_get(e->model->facts, "epoch"); /* others may not keep it */
+    MIMUS_TRY(mimus__json_set(object, "model", mimus__json_lossy_string(model)));
+    MIMUS_TRY(
+        mimus__json_set(object, "epoch", epoch != NULL ? json_deep_copy(epoch) : json_null()));
     MIMUS_TRY(mimus__json_set(object, "part", json_string(names[part])));
     MIMUS_TRY(mimus__json_set(object, "samples", json_integer((json_int_t)e->rows->samples)));
     MIMUS_TRY(mimus__json_set(object, "episodes", json_integer((json_int_t)e->rows->episodes)));

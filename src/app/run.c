@@ -155,8 +155,14 @@ static mimus_status source_json(json_t **out, const mimus_source *source,
     json_t *object = json_object(), *paths = json_array(), *options = json_array();
     for (size_t i = 0; i < source->count; i++) {
         char *absolute = realpath(source->paths[i], NULL); /* a resume may start elsewhere */
+        const char *path = absolute != NULL ? absolute : source->paths[i];
         status =
-            mimus__json_append(paths, json_string(absolute != NULL ? absolute : source->paths[i]));
+            mimus__text_is_utf8(path)
+                ? mimus__json_append(paths, json_string(path))
+                : mimus__fail(MIMUS_ERR_UNSUPPORTED,
+                              "%s: the path is not UTF-8, and run.json could not keep it for a "
+                              "resume; rename it",
+                              path);
         free(absolute);
         if (status != MIMUS_OK)
             goto out;

@@ -322,7 +322,7 @@ static mimus_status summary_json(json_t **out, const session *s) {
         {"reads", mimus__device_reads(s->device) - s->reads_before},
         {"launches", mimus__device_launches(s->device) - s->launches_before},
     };
-    MIMUS_TRY(mimus__json_set(object, "run", json_string(s->run.folder)));
+    MIMUS_TRY(mimus__json_set(object, "run", mimus__json_lossy_string(s->run.folder)));
     MIMUS_TRY(mimus__json_set(object, "ended", json_string(s->ended)));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         MIMUS_TRY(
@@ -629,7 +629,7 @@ out:
 }
 
 /* Of a run with nothing left to do: its summary, with nothing done by this process. `*out` = NULL
- * where it has none, because it was killed after its last epoch. */
+ * where it has none that says the same, because it was killed after its last epoch. */
 static mimus_status finished_summary(json_t **out, const session *s) {
     mimus_status status = MIMUS_OK;
     const char *const keys[] = {"epochs_run", "reads", "launches", "seconds"};
@@ -637,8 +637,13 @@ static mimus_status finished_summary(json_t **out, const session *s) {
     char *path = NULL;
     *out = NULL;
     MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
-    if (mimus__json_read(&summary, path) != MIMUS_OK || !json_is_object(summary))
+    if (mimus__json_read(&summary, path) != MIMUS_OK ||
+        !json_is_string(json_object_get(summary, "ended")) ||
+        json_integer_value(json_object_get(summary, "epochs")) !=
+            (json_int_t)s->model->state->epoch)
         goto out;
+    MIMUS_TRY(mimus__json_set(summary, "run",
+                              mimus__json_lossy_string(s->run.folder))); /* it may have moved */
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         MIMUS_TRY(mimus__json_set(summary, keys[i], json_integer(0)));
     *out = json_incref(summary);
@@ -653,7 +658,7 @@ static mimus_status tell_finished(const session *s, const json_t *finished, char
     const char *ended = json_string_value(json_object_get(finished, "ended"));
     if (summary != NULL)
         MIMUS_TRY(mimus__json_text(summary, finished, JSON_INDENT(2)));
-    if (ended != NULL && strcmp(ended, "diverged") == 0)
+    if (strcmp(ended, "diverged") == 0)
         status = mimus__fail(MIMUS_ERR_DIVERGED,
                              "%s: training diverged, and all its epochs are done; start again with "
                              "a smaller --lr than %g",

@@ -86,9 +86,8 @@ static void show_confusion(const json_t *result) {
     size_t i;
     const json_t *head;
     if (json_object_get(json_array_get(json_object_get(result, "heads"), 0), "confusion") != NULL)
-        puts("\nA row below is an action of the player: of 100 times that it was chosen, how often "
-             "the\n"
-             "policy chooses the action of each column (.: never). Agreement is on the diagonal.");
+        puts("\nA row below is an action of the player: of 100 times that it was chosen, how\n"
+             "often the policy chooses each column (.: never). The diagonal is agreement.");
     json_array_foreach(json_object_get(result, "heads"), i, head) {
         const json_t *matrix = json_object_get(head, "confusion");
         if (matrix == NULL)

@@ -152,7 +152,8 @@ static void show_files(const json_t *info) {
     size_t i;
     json_array_foreach(files, i, file) {
         if (i >= MOST_SENSES) {
-            printf("(and %zu more files)\n", json_array_size(files) - i);
+            printf("(and %s more)\n",
+                   human_things((double)(json_array_size(files) - i), "file").text);
             break;
         }
         char *path = human_text(cli_text(file, "path"), terminal_room(STDOUT_FILENO, 12));

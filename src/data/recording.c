@@ -99,8 +99,9 @@ static mimus_status report_loss(mimus__recording *recording, const mimus__scan *
     MIMUS_TRY(mimus__json_set(loss, "bytes", json_integer((json_int_t)scan->lost)));
     MIMUS_TRY(mimus__json_set(loss, "reason", json_string(reason)));
     MIMUS_TRY(mimus__json_append(recording->losses, json_incref(loss)));
-    mimus__watch_message(watch, "%s: %s: %llu bytes are lost, %llu samples are there", path, reason,
-                         (unsigned long long)scan->lost, (unsigned long long)scan->samples);
+    mimus__watch_message(watch, "%s: %s: %llu byte%s lost, %llu sample%s there", path, reason,
+                         (unsigned long long)scan->lost, scan->lost == 1 ? " is" : "s are",
+                         (unsigned long long)scan->samples, scan->samples == 1 ? " is" : "s are");
 out:
     json_decref(loss);
     return status;

@@ -18,21 +18,12 @@ static const mimus_schema schema = {
     .senses = SENSES, .sense_names = senses, .heads = 2, .head = heads, .masks = true};
 
 /* Escape sequences with the one-byte and the two-byte introducer, a bell, a line of its own. */
-static const char *const bad_senses[SENSES] = {"x\033[2J",
-                                               "y\xc2\x9b"
-                                               "31m",
-                                               "a\rb",
-                                               "a\nb",
-                                               "\a",
-                                               "\x7f"};
-static const char *const bad_moves[MOVES] = {"\033]0;title\a", "left\n",
-                                             "\xc2\x9b"
-                                             "2J",
-                                             "up\b", "\t"};
+static const char *const bad_senses[SENSES] = {"x\033[2J", "y\302\23331m", "a\rb",
+                                               "a\nb",     "\a",           "\x7f"};
+static const char *const bad_moves[MOVES] = {"\033]0;title\a", "left\n", "\302\2332J", "up\b",
+                                             "\t"};
 static const mimus_head bad_heads[] = {{"move\033[31m", MOVES, bad_moves},
-                                       {"sh\xc2\x9b"
-                                        "1moot\n",
-                                        SHOTS, shots}};
+                                       {"sh\302\2331moot\n", SHOTS, shots}};
 static const mimus_schema bad_schema = {
     .senses = SENSES, .sense_names = bad_senses, .heads = 2, .head = bad_heads, .masks = true};
 
