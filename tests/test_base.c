@@ -295,6 +295,15 @@ START_TEST(json_numbers_come_back_and_read_well) {
         free(text);
     }
     char *text;
+    json_t *deep =
+        json_pack("{s: f, s: [{s: [f]}], s: f}", "a", 0.5, "b", "c", 0.1 + 0.2, "d", 0.25);
+    json_t *again;
+    test_ok(mimus__json_text(&text, deep, 0));
+    test_ok(mimus__json_parse(&again, text, strlen(text), "x"));
+    ck_assert(json_equal(again, deep));
+    json_decref(again);
+    json_decref(deep);
+    free(text);
     test_fails(mimus__json_text(&text, NULL, 0), MIMUS_ERR_MEMORY, "cannot serialise");
 }
 END_TEST

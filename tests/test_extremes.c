@@ -179,7 +179,6 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("extremes");
     TCase *tests = tcase_create("extremes");
-    tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, NULL, test_folder_remove);
     tcase_add_test(tests, a_hundred_thousand_senses);
     tcase_add_test(tests, a_thousand_heads);

@@ -85,9 +85,12 @@ out:
     return status;
 }
 
-/* `*out` = where the content of `path` really lies, so that a rename does not replace a link. */
+/* `*out` = where the content of `path` really lies, so that a rename does not replace a link;
+ * set also after a failure, and to be freed. */
 static mimus_status find_target(char **out, const char *path) {
+    mimus_status status = MIMUS_OK;
     struct stat info;
+    MIMUS_TRY(mimus__text_copy(out, path));
     if (path[0] == '\0')
         return mimus__fail(MIMUS_ERR_IO, "the name of the file to write is empty");
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -96,12 +99,14 @@ static mimus_status find_target(char **out, const char *path) {
         return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: not a regular file", path);
     }
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-        *out = realpath(path, NULL);
-        if (*out != NULL)
-            return MIMUS_OK;
-        return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: the link leads nowhere", path);
+        char *target = realpath(path, NULL);
+        if (target == NULL)
+            return mimus__fail(MIMUS_ERR_IO, "%s: cannot write: the link leads nowhere", path);
+        free(*out);
+        *out = target;
     }
-    return mimus__text_copy(out, path);
+out:
+    return status;
 }
 
 static mimus_status cannot_write(const char *path, int error) {
@@ -202,27 +207,30 @@ out:
     return status;
 }
 
+static void remove_if_unlocked(int folder, const char *name) {
+    int left = openat(folder, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (left < 0)
+        return;
+    if (flock(left, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(folder, name, 0);
+    close(left);
+}
+
 /* Remove what killed writers of `path` left: their temporary names, which nobody locks any more. */
 static mimus_status sweep(const char *path) {
     mimus_status status = MIMUS_OK;
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     char *folder = NULL;
-    DIR *entries = NULL;
     MIMUS_TRY(folder_of(&folder, path));
-    entries = opendir(folder);
-    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
-        if (!mimus__file_is_temporary(entry->d_name, name))
-            continue;
-        int left =
-            openat(dirfd(entries), entry->d_name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-        if (left >= 0 && flock(left, LOCK_EX | LOCK_NB) == 0)
-            (void)unlinkat(dirfd(entries), entry->d_name, 0);
-        if (left >= 0)
-            close(left);
+    DIR *entries = opendir(folder);
+    if (entries == NULL)
+        goto out; /* whoever writes there will say why */
+    for (struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+        if (mimus__file_is_temporary(entry->d_name, name))
+            remove_if_unlocked(dirfd(entries), entry->d_name);
     }
+    closedir(entries);
 out:
-    if (entries != NULL)
-        closedir(entries);
     free(folder);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 mimus_status mimus__json_parse(json_t **out, const char *text, size_t bytes, const char *where) {
@@ -27,25 +28,36 @@ out:
     return status;
 }
 
-static bool gives_back(const char *text, const json_t *value) {
-    json_t *back = json_loads(text, JSON_DECODE_ANY, NULL);
-    bool equal = back != NULL && json_equal(back, value);
-    json_decref(back);
-    return equal;
+/* 15 digits give short texts, 17 give every double back. */
+enum { FEWEST_DIGITS = 15, MOST_DIGITS = 17 };
+
+static int digits_of_number(double number, int digits) {
+    for (; digits < MOST_DIGITS; digits++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    return digits;
+}
+
+/* The digits, `digits` at least, with which every number in the value comes back as it is. */
+static int digits_of(const json_t *value, int digits) {
+    if (json_is_real(value))
+        return digits_of_number(json_real_value(value), digits);
+    for (size_t i = 0; i < json_array_size(value) && digits < MOST_DIGITS; i++)
+        digits = digits_of(json_array_get(value, i), digits);
+    json_t *object = (json_t *)value; /* iterators of what is not changed lack a const */
+    for (void *at = json_object_iter(object); at != NULL && digits < MOST_DIGITS;
+         at = json_object_iter_next(object, at))
+        digits = digits_of(json_object_iter_value(at), digits);
+    return digits;
 }
 
 mimus_status mimus__json_text(char **out, const json_t *value, size_t flags) {
-    enum { FEWEST_DIGITS = 15, MOST_DIGITS = 17 }; /* 17 give every double back */
-    for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS; digits++) {
-        size_t precision = JSON_REAL_PRECISION((size_t)digits);
-        *out = value != NULL ? json_dumps(value, flags | precision | JSON_ENCODE_ANY) : NULL;
-        if (*out == NULL)
-            return mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
-        if (digits == MOST_DIGITS || gives_back(*out, value))
-            break;
-        free(*out);
-    }
-    return MIMUS_OK;
+    size_t precision = JSON_REAL_PRECISION((size_t)digits_of(value, FEWEST_DIGITS));
+    *out = value != NULL ? json_dumps(value, flags | precision | JSON_ENCODE_ANY) : NULL;
+    return *out != NULL ? MIMUS_OK : mimus__fail(MIMUS_ERR_MEMORY, "cannot serialise a JSON value");
 }
 
 mimus_status mimus__json_write(const char *path, const json_t *value) {
