@@ -581,7 +581,7 @@ START_TEST(a_recording_holds_whole_episodes_and_promises) {
     ck_assert_int_eq(json_integer_value(json_object_get(metadata, "seed")), 3);
     check_promises(metadata, recording);
     mimus__recording_free(recording);
-    arena_ends(1, "exist", "record -o %s", path);
+    arena_ends(1, "already", "record -o %s", path);
     test_folder_remove();
 }
 END_TEST
