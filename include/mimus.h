@@ -298,6 +298,7 @@ typedef struct mimus_bench_options {
     const char *workload; /* a name of mimus_bench_describe; NULL: the first */
     const char *device;   /* selector, as for mimus_devices */
     bool all_devices;     /* every device there is, held against the double-precision reference */
+    bool ablate; /* in place of all else: slow ways of training beside ours, which must agree */
     const mimus_source *recording; /* NULL: made up, in the workload's shape */
     uint64_t samples;              /* of a recording that is made up; 0: 262,144 */
     uint32_t epochs;               /* 2 or more; 0: 3 */

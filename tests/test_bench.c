@@ -3,6 +3,7 @@
 #include "sample.h"
 #include "support.h"
 
+#include "bench_ablate.h"
 #include "bench_run.h"
 #include "bench_work.h"
 
@@ -131,8 +132,9 @@ START_TEST(launches_on_paper_are_those_counted) {
                                 1;
     if (c->dropout > 0)
         heldout_launches -= c->layers;
-    ck_assert_uint_eq(run.epoch_launches, run.steps * launches + heldout_steps * heldout_launches);
-    ck_assert_uint_eq(run.epoch_reads, 1);
+    ck_assert_uint_eq(run.epochs.launches,
+                      run.epochs.steps * launches + heldout_steps * heldout_launches);
+    ck_assert_uint_eq(run.epochs.reads, 1);
     mimus__bench_run_clear(&run);
     test_folder_remove();
 }
@@ -147,13 +149,13 @@ START_TEST(a_run_is_complete) {
     ck_assert(run.limits.upload > 0 && isfinite(run.limits.upload));
     ck_assert(run.limits.width > 0 && run.limits.local > 0);
     ck_assert_uint_eq(run.training + run.heldout, recipe.samples);
-    ck_assert_uint_eq(run.steps, (run.training + 99) / 100);
-    ck_assert_uint_eq(run.epochs, 3);
-    ck_assert_uint_eq(run.skipped, 0);
-    ck_assert(run.first_epoch > 0);
-    ck_assert(run.epoch[0] > 0 && run.epoch[0] <= run.epoch[1]);
-    ck_assert(mimus__bench_run_median(&run) == mimus__bench_run_mean(&run));
-    ck_assert(run.heldout_agreement > 0 && run.heldout_agreement <= 1);
+    ck_assert_uint_eq(run.epochs.steps, (run.training + 99) / 100);
+    ck_assert_uint_eq(run.epochs.epochs, 3);
+    ck_assert_uint_eq(run.epochs.skipped, 0);
+    ck_assert(run.epochs.first > 0);
+    ck_assert(run.epochs.settled[0] > 0 && run.epochs.settled[0] <= run.epochs.settled[1]);
+    ck_assert(mimus__bench_epochs_median(&run.epochs) == mimus__bench_epochs_mean(&run.epochs));
+    ck_assert(run.epochs.heldout_agreement > 0 && run.epochs.heldout_agreement <= 1);
     ck_assert(run.step > 0 && run.enqueue > 0);
     for (int p = 0; p < MIMUS__STEP_PHASES; p++)
         ck_assert(run.phase[p] > 0);
@@ -176,15 +178,121 @@ START_TEST(first_losses_agree_with_the_reference) {
     test_ok(mimus__dataset_model(&model, &work.dataset, work.config));
     test_ok(mimus__bench_losses_of(&losses, &work.dataset, work.config, model, NULL));
     test_ok(mimus__bench_run_new(&run, NULL, &work.dataset, work.config, model, &little, NULL));
-    ck_assert_uint_eq(losses.steps, run.steps); /* 2,700 rows or fewer: 6 steps, the last short */
+    ck_assert_uint_eq(losses.steps,
+                      run.epochs.steps); /* 2,700 rows or fewer: 6 steps, the last short */
     ck_assert(losses.loss[losses.steps - 1] < losses.loss[0]);
-    double off = mimus__bench_losses_compare(&losses, run.first_losses, run.steps);
+    double off = mimus__bench_losses_compare(&losses, run.epochs.first_losses, run.epochs.steps);
     ck_assert_msg(off < 1e-4, "the first losses are off by %g", off);
-    run.first_losses[2] = NAN;
-    ck_assert(isnan(mimus__bench_losses_compare(&losses, run.first_losses, run.steps)));
+    run.epochs.first_losses[2] = NAN;
+    ck_assert(
+        isnan(mimus__bench_losses_compare(&losses, run.epochs.first_losses, run.epochs.steps)));
     mimus__bench_run_clear(&run);
     mimus__model_free(model);
     mimus__bench_work_clear(&work);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------ ablation */
+
+/* `work` is a small made-up one whose last batches are short; the sample has weights and labels
+ * that are absent. */
+static void ablate(const mimus__dataset *dataset, const mimus_config *config,
+                   mimus__bench_ablation *out, mimus__bench_losses *losses) {
+    mimus_config *large;
+    mimus__model *model = NULL;
+    test_ok(mimus__bench_work_large(&large, config));
+    ck_assert_uint_eq(large->batch, 32768);
+    ck_assert(large->lr == 1e-2);
+    ck_assert_uint_eq(large->epochs, config->epochs);
+    test_ok(mimus__dataset_model(&model, dataset, config));
+    test_ok(mimus__bench_losses_of(losses, dataset, config, model, NULL));
+    test_ok(mimus__bench_ablate(out, NULL, dataset, config, large, model, NULL));
+    mimus__model_free(model);
+    mimus_config_free(large);
+}
+
+static const char *const geometries[] = {"cpu", "gpu"};
+
+/* Every way of training gives the losses of the double-precision reference, and they end alike. */
+START_TEST(all_ways_of_training_agree) {
+    sample s;
+    mimus__dataset dataset;
+    mimus_config *config;
+    mimus__bench_ablation ablation;
+    mimus__bench_losses losses;
+    setenv("MIMUS_GEOMETRY", geometries[_i], 1);
+    sample_new(&s, &recipe, "sample.rec");
+    sample_open(&s, 0.2, &dataset);
+    test_ok(mimus_config_new(&config));
+    test_ok(mimus_config_set(config, "hidden", "20,12"));
+    test_ok(mimus_config_set(config, "batch", "170"));
+    test_ok(mimus_config_set(config, "epochs", "3"));
+    test_ok(mimus_config_set(config, "gemm", "tile"));
+    ablate(&dataset, config, &ablation, &losses);
+    for (uint32_t i = 0; i + 1 < MIMUS__ABLATE_STAGES; i++) {
+        const mimus__bench_epochs *epochs = &ablation.stage[i].epochs;
+        double off = mimus__bench_losses_compare(&losses, epochs->first_losses, epochs->steps);
+        ck_assert_msg(off < 1e-4, "%s: the first losses are off by %g", ablation.stage[i].name,
+                      off);
+        ck_assert_double_eq_tol(epochs->heldout_loss, ablation.stage[0].epochs.heldout_loss, 1e-4);
+        ck_assert(epochs->heldout_agreement > 0.2 && epochs->heldout_agreement <= 1);
+    }
+    ck_assert(mimus__bench_ablation_largest(&ablation) <= MIMUS__ABLATE_TOLERANCE);
+    mimus__bench_ablation_clear(&ablation);
+    mimus_config_free(config);
+    mimus__dataset_clear(&dataset);
+    sample_clear(&s);
+    test_folder_remove();
+}
+END_TEST
+
+/* That the slow stages upload, launch and read what they say. */
+START_TEST(slow_stages_are_slow) {
+    const mimus_bench_options options = {
+        .samples = 3000, .batch = 500, .epochs = 2, .hidden = "20,12", .gemm = "tile"};
+    mimus__bench_work work;
+    mimus__bench_ablation ablation;
+    mimus__bench_losses losses;
+    test_ok(mimus__bench_work_new(&work, &options, NULL));
+    ablate(&work.dataset, work.config, &ablation, &losses);
+    const mimus__bench_stage *stage = ablation.stage;
+    uint32_t heldout = (uint32_t)work.dataset.split.heldout.samples;
+    uint32_t training = (uint32_t)work.dataset.split.training.samples;
+    uint32_t steps = (training + 499) / 500, heldout_steps = (heldout + 499) / 500;
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_uint_eq(stage[i].epochs.steps, steps);
+        ck_assert_uint_eq(stage[i].batch, 500);
+        ck_assert_uint_eq(stage[i].losses, i < 2 ? 7 : 1);
+        ck_assert_uint_eq(stage[i].epochs.reads, i < 3 ? steps + heldout_steps : 1);
+        ck_assert(stage[i].read_every_step == (i < 3));
+    }
+    /* 143 senses and 6 label words of every row, and the padding of the senses */
+    ck_assert(stage[0].uploaded >= 4.0 * (143 + 6) * (training + heldout));
+    ck_assert(stage[0].uploaded < 4.0 * (160 + 6) * (steps + heldout_steps) * 512);
+    ck_assert(stage[1].uploaded == 0 && stage[4].uploaded == 0);
+    /* no gather; six losses more; the rest as the trainer */
+    uint64_t batches = steps + heldout_steps;
+    ck_assert_uint_eq(stage[1].epochs.launches, stage[0].epochs.launches + batches);
+    ck_assert_uint_eq(stage[1].epochs.launches, stage[2].epochs.launches + 6 * batches);
+    ck_assert_uint_eq(stage[4].batch, training);
+    ck_assert(stage[4].lr == 1e-2 && stage[3].lr == 1e-3);
+    ck_assert_uint_eq(stage[4].epochs.steps, 1);
+    mimus__bench_ablation_clear(&ablation);
+    mimus__bench_work_clear(&work);
+}
+END_TEST
+
+/* Stages 1 to 4 count, with or without sign; the large batch does not; NaN is no agreement. */
+START_TEST(the_largest_difference_is_found) {
+    mimus__bench_ablation ablation = {.stage = {{.epochs = {.heldout_agreement = 0.7}},
+                                                {.epochs = {.heldout_agreement = 0.703}},
+                                                {.epochs = {.heldout_agreement = 0.699}},
+                                                {.epochs = {.heldout_agreement = 0.69}},
+                                                {.epochs = {.heldout_agreement = 0.2}}}};
+    ck_assert_double_eq_tol(mimus__bench_ablation_largest(&ablation), 0.01, 1e-12);
+    ck_assert_double_eq_tol(mimus__bench_ablation_difference(&ablation, 3), -0.01, 1e-12);
+    ablation.stage[2].epochs.heldout_agreement = NAN;
+    ck_assert(isnan(mimus__bench_ablation_largest(&ablation)));
 }
 END_TEST
 
@@ -235,6 +343,8 @@ START_TEST(bad_options_are_refused) {
     char *json = NULL;
     const mimus_bench_options both = {.device = "cpu", .all_devices = true};
     test_fails(mimus_bench(&both, NULL, &json), MIMUS_ERR_ARGUMENT, "all devices");
+    const mimus_bench_options ablate_all = {.all_devices = true, .ablate = true};
+    test_fails(mimus_bench(&ablate_all, NULL, &json), MIMUS_ERR_ARGUMENT, "ablate: ");
     ck_assert_ptr_null(json);
 }
 END_TEST
@@ -262,12 +372,16 @@ int main(void) {
     tcase_add_test(paper, workloads_are_of_the_reference_shape);
     tcase_add_test(paper, bad_options_are_refused);
     tcase_add_test(paper, stops_on_request);
+    tcase_add_test(paper, the_largest_difference_is_found);
     suite_add_tcase(suite, paper);
     TCase *device = tcase_create("device");
     tcase_add_loop_test(device, launches_on_paper_are_those_counted, 0,
                         sizeof paper_cases / sizeof *paper_cases);
     tcase_add_test(device, a_run_is_complete);
     tcase_add_test(device, first_losses_agree_with_the_reference);
+    tcase_add_loop_test(device, all_ways_of_training_agree, 0,
+                        sizeof geometries / sizeof *geometries);
+    tcase_add_test(device, slow_stages_are_slow);
     suite_add_tcase(suite, device);
     return test_run(suite);
 }

@@ -1,4 +1,5 @@
 /* mimus_bench: a workload measured on one device or on all, and what it could be at best. */
+#include "bench_ablate.h"
 #include "bench_run.h"
 #include "bench_work.h"
 #include "discovery.h"
@@ -117,23 +118,36 @@ out:
     return status;
 }
 
-static mimus_status describe_epoch(json_t *row, const mimus__bench_run *run) {
+/* Into the object `epoch`. */
+static mimus_status describe_epochs(json_t *epoch, const mimus__bench_epochs *epochs) {
     mimus_status status = MIMUS_OK;
-    json_t *object = child(row, "epoch"), *settled = child(object, "settled");
-    double by_operations = run->operations / run->limits.flops;
-    double by_bytes = run->gather_bytes / mimus__bench_bandwidth(&run->limits);
-    double floor = fmax(by_operations, by_bytes), median = mimus__bench_run_median(run);
-    MIMUS_TRY(SET_COUNTERS(object, {"steps", run->steps}, {"launches", run->epoch_launches},
-                           {"reads", run->epoch_reads}, {"skipped", run->skipped}));
-    MIMUS_TRY(SET_NUMBERS(object, {"first", run->first_epoch}, {"operations", run->operations},
-                          {"gather_bytes", run->gather_bytes},
-                          {"operations_seconds", by_operations}, {"bytes_seconds", by_bytes},
-                          {"floor", floor}, {"over_floor", median / floor}));
-    MIMUS_TRY(SET_COUNTERS(settled, {"epochs", run->epochs - 1}));
-    MIMUS_TRY(SET_NUMBERS(settled, {"mean", mimus__bench_run_mean(run)}, {"minimum", run->epoch[0]},
-                          {"median", median}, {"maximum", run->epoch[run->epochs - 2]}));
+    json_t *settled = child(epoch, "settled");
+    MIMUS_TRY(SET_COUNTERS(epoch, {"steps", epochs->steps}, {"launches", epochs->launches},
+                           {"reads", epochs->reads}, {"skipped", epochs->skipped}));
+    MIMUS_TRY(SET_NUMBERS(epoch, {"first", epochs->first}));
+    MIMUS_TRY(SET_COUNTERS(settled, {"epochs", epochs->epochs - 1}));
+    MIMUS_TRY(SET_NUMBERS(settled, {"mean", mimus__bench_epochs_mean(epochs)},
+                          {"minimum", epochs->settled[0]},
+                          {"median", mimus__bench_epochs_median(epochs)},
+                          {"maximum", epochs->settled[epochs->epochs - 2]}));
 out:
     return status;
+}
+
+/* What the epochs reached. */
+static mimus_status describe_reached(json_t *row, const mimus__bench_epochs *epochs) {
+    return SET_NUMBERS(row, {"held_out_loss", epochs->heldout_loss},
+                       {"held_out_agreement", epochs->heldout_agreement});
+}
+
+static mimus_status describe_floor(json_t *epoch, const mimus__bench_run *run) {
+    double by_operations = run->operations / run->limits.flops;
+    double by_bytes = run->gather_bytes / mimus__bench_bandwidth(&run->limits);
+    double floor = fmax(by_operations, by_bytes);
+    return SET_NUMBERS(epoch, {"operations", run->operations}, {"gather_bytes", run->gather_bytes},
+                       {"operations_seconds", by_operations}, {"bytes_seconds", by_bytes},
+                       {"floor", floor},
+                       {"over_floor", mimus__bench_epochs_median(&run->epochs) / floor});
 }
 
 static mimus_status describe_run(json_t *row, const mimus__bench_run *run) {
@@ -145,10 +159,11 @@ static mimus_status describe_run(json_t *row, const mimus__bench_run *run) {
     MIMUS_TRY(SET_NUMBERS(before, {"upload", run->upload}, {"prepare", run->prepare}));
     MIMUS_TRY(SET_COUNTERS(before, {"upload_bytes", run->upload_bytes}));
     MIMUS_TRY(mimus__json_set(row, "gemm", json_incref(run->gemm)));
-    MIMUS_TRY(describe_epoch(row, run));
+    json_t *epoch = child(row, "epoch");
+    MIMUS_TRY(describe_epochs(epoch, &run->epochs));
+    MIMUS_TRY(describe_floor(epoch, run));
     MIMUS_TRY(describe_step(row, run));
-    MIMUS_TRY(SET_NUMBERS(row, {"held_out_loss", run->heldout_loss},
-                          {"held_out_agreement", run->heldout_agreement}));
+    MIMUS_TRY(describe_reached(row, &run->epochs));
 out:
     return status;
 }
@@ -193,15 +208,15 @@ typedef struct bench {
 
 static mimus_status add_device(bench *b, const char *selector, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    mimus__bench_run run = {.steps = 0};
+    mimus__bench_run run = {.rows = 0};
     json_t *row = json_object();
     MIMUS_TRY(mimus__bench_run_new(&run, selector, &b->work.dataset, b->work.config, b->model,
                                    &mimus__bench_full_effort, watch));
     MIMUS_TRY(describe_run(row, &run));
     if (b->has_losses)
-        MIMUS_TRY(SET_NUMBERS(
-            row, {"loss_difference",
-                  mimus__bench_losses_compare(&b->losses, run.first_losses, run.steps)}));
+        MIMUS_TRY(SET_NUMBERS(row, {"loss_difference",
+                                    mimus__bench_losses_compare(&b->losses, run.epochs.first_losses,
+                                                                run.epochs.steps)}));
     MIMUS_TRY(mimus__json_append(b->rows, json_incref(row)));
 out:
     mimus__bench_run_clear(&run);
@@ -255,6 +270,65 @@ out:
     return status;
 }
 
+static mimus_status describe_stage(json_t *list, const mimus__bench_ablation *ablation,
+                                   uint32_t number) {
+    mimus_status status = MIMUS_OK;
+    const mimus__bench_stage *stage = &ablation->stage[number];
+    json_t *row = json_object();
+    MIMUS_TRY(mimus__json_append(list, row));
+    MIMUS_TRY(mimus__json_set(row, "name", json_string(stage->name)));
+    MIMUS_TRY(SET_COUNTERS(row, {"batch", stage->batch}, {"losses", stage->losses}));
+    MIMUS_TRY(SET_NUMBERS(row, {"lr", stage->lr}, {"uploaded_bytes", stage->uploaded}));
+    MIMUS_TRY(mimus__json_set(row, "read_every_step", json_boolean(stage->read_every_step)));
+    MIMUS_TRY(describe_epochs(child(row, "epoch"), &stage->epochs));
+    MIMUS_TRY(describe_reached(row, &stage->epochs));
+    MIMUS_TRY(SET_NUMBERS(row, {"difference", mimus__bench_ablation_difference(ablation, number)}));
+out:
+    return status;
+}
+
+static mimus_status describe_ablation(json_t *document, const mimus__bench_ablation *ablation) {
+    mimus_status status = MIMUS_OK;
+    double largest = mimus__bench_ablation_largest(ablation);
+    json_t *object = child(document, "ablation"), *stages = json_array();
+    MIMUS_TRY(describe_device(object, &ablation->device));
+    MIMUS_TRY(mimus__json_set(object, "stages", json_incref(stages)));
+    for (uint32_t i = 0; i < MIMUS__ABLATE_STAGES; i++)
+        MIMUS_TRY(describe_stage(stages, ablation, i));
+    MIMUS_TRY(SET_NUMBERS(object, {"difference", largest}, {"tolerance", MIMUS__ABLATE_TOLERANCE}));
+    MIMUS_TRY(mimus__json_set(object, "agrees", json_boolean(largest <= MIMUS__ABLATE_TOLERANCE)));
+out:
+    json_decref(stages);
+    return status;
+}
+
+static mimus_status ablate(bench *b, const char *selector, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__bench_ablation ablation = {.device = {.platform = 0}};
+    mimus_config *large = NULL;
+    MIMUS_TRY(mimus__bench_work_large(&large, b->work.config));
+    MIMUS_TRY(mimus__bench_ablate(&ablation, selector, &b->work.dataset, b->work.config, large,
+                                  b->model, watch));
+    MIMUS_TRY(describe_ablation(b->document, &ablation));
+out:
+    mimus_config_free(large);
+    mimus__bench_ablation_clear(&ablation);
+    return status;
+}
+
+/* The member that the options ask for. */
+static mimus_status measure(bench *b, const mimus_bench_options *options,
+                            const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    if (options->ablate)
+        return ablate(b, options->device, watch);
+    b->rows = json_array();
+    MIMUS_TRY(mimus__json_set(b->document, "devices", b->rows));
+    MIMUS_TRY(options->all_devices ? add_all(b, watch) : add_device(b, options->device, watch));
+out:
+    return status;
+}
+
 static void clear(bench *b) {
     json_decref(b->document);
     mimus__model_free(b->model);
@@ -268,13 +342,15 @@ mimus_status mimus_bench(const mimus_bench_options *options, const mimus_watch *
     *json = NULL;
     if (options->all_devices && options->device != NULL)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "device: all devices are asked for");
+    if (options->all_devices && options->ablate)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "ablate: goes with one device, not with all of them");
     MIMUS_TRY(mimus__bench_work_new(&b.work, options, watch));
     MIMUS_TRY(mimus__dataset_model(&b.model, &b.work.dataset, b.work.config));
     b.document = json_object();
+    MIMUS_TRY(mimus__json_set(b.document, "version", json_string(MIMUS_VERSION)));
     MIMUS_TRY(describe_work(b.document, &b.work, options->recording));
-    b.rows = json_array();
-    MIMUS_TRY(mimus__json_set(b.document, "devices", b.rows));
-    MIMUS_TRY(options->all_devices ? add_all(&b, watch) : add_device(&b, options->device, watch));
+    MIMUS_TRY(measure(&b, options, watch));
     MIMUS_TRY(mimus__json_text(json, b.document, JSON_INDENT(2)));
 out:
     clear(&b);

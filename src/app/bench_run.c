@@ -1,11 +1,9 @@
 #include "bench_run.h"
 
-#include "alloc.h"
 #include "clock.h"
 #include "watch.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* What a measurement holds while it goes on. */
 typedef struct session {
@@ -42,7 +40,6 @@ static mimus_status set_up(session *s, const mimus__model *model) {
     MIMUS_TRY(mimus__device_finish(s->device));
     run->prepare = mimus__clock_seconds() - began;
     run->gemm = mimus__gemm_report(mimus__trainer_gemm(s->trainer));
-    run->steps = mimus__trainer_steps(s->trainer);
     run->rows = s->config->batch < run->training ? s->config->batch : run->training;
 out:
     return status;
@@ -62,64 +59,12 @@ static void count(session *s) {
 
 /* ------------------------------------------------------------------------- epochs */
 
-static double mean_agreement(const mimus__part_result *part, uint32_t heads) {
-    double sum = 0;
-    uint32_t counted = 0;
-    for (uint32_t h = 0; h < heads; h++) {
-        if (part->heads[h].labels > 0) {
-            sum += part->heads[h].agreement;
-            counted++;
-        }
-    }
-    return counted > 0 ? sum / counted : NAN;
-}
-
-static mimus_status check_stop(const session *s) {
-    if (s->watch == NULL || s->watch->should_stop == NULL || !s->watch->should_stop(s->watch->user))
-        return MIMUS_OK;
-    return mimus__fail(MIMUS_ERR_STOPPED, "stopped on request between two epochs");
-}
-
-static mimus_status run_epoch(session *s, uint32_t epoch) {
-    mimus_status status = MIMUS_OK;
-    mimus__bench_run *run = s->run;
-    mimus__epoch_result result;
-    uint64_t launches = mimus__device_launches(s->device), reads = mimus__device_reads(s->device);
-    MIMUS_TRY(check_stop(s));
-    double began = mimus__clock_seconds();
-    MIMUS_TRY(mimus__trainer_epoch(s->trainer, epoch, &result, s->watch));
-    double seconds = mimus__clock_seconds() - began;
-    run->epoch_launches = mimus__device_launches(s->device) - launches;
-    run->epoch_reads = mimus__device_reads(s->device) - reads;
-    run->skipped += result.skipped;
-    run->heldout_loss = result.heldout.loss;
-    run->heldout_agreement =
-        mean_agreement(&result.heldout, mimus__recording_schema(s->dataset->recording)->heads);
-    if (epoch > 0) {
-        run->epoch[epoch - 1] = seconds;
-        return MIMUS_OK;
-    }
-    run->first_epoch = seconds;
-    for (uint32_t t = 0; t < run->steps && t < MIMUS__BENCH_LOSSES; t++)
-        run->first_losses[t] = result.step_loss[t];
-out:
-    return status;
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static mimus_status run_epochs(session *s) {
     mimus_status status = MIMUS_OK;
-    mimus__bench_run *run = s->run;
-    run->epochs = s->config->epochs;
-    MIMUS_TRY(mimus__alloc(&run->epoch, run->epochs - 1, sizeof *run->epoch));
-    for (uint32_t epoch = 0; epoch < run->epochs; epoch++)
-        MIMUS_TRY(run_epoch(s, epoch));
-    qsort(run->epoch, run->epochs - 1, sizeof *run->epoch, ascending);
-    run->bytes = mimus__device_bytes(s->device);
+    MIMUS_TRY(mimus__bench_epochs_run(&s->run->epochs, s->device, s->config->epochs,
+                                      mimus__recording_schema(s->dataset->recording)->heads,
+                                      mimus__bench_trainer_epoch, s->trainer, s->watch));
+    s->run->bytes = mimus__device_bytes(s->device);
 out:
     return status;
 }
@@ -230,18 +175,6 @@ out:
 
 void mimus__bench_run_clear(mimus__bench_run *run) {
     json_decref(run->gemm);
-    free(run->epoch);
+    mimus__bench_epochs_clear(&run->epochs);
     *run = (mimus__bench_run){0};
-}
-
-double mimus__bench_run_median(const mimus__bench_run *run) {
-    uint32_t settled = run->epochs - 1;
-    return (run->epoch[(settled - 1) / 2] + run->epoch[settled / 2]) / 2;
-}
-
-double mimus__bench_run_mean(const mimus__bench_run *run) {
-    double sum = 0;
-    for (uint32_t i = 0; i + 1 < run->epochs; i++)
-        sum += run->epoch[i];
-    return sum / (run->epochs - 1);
 }

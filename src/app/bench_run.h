@@ -3,7 +3,7 @@
 #define MIMUS_APP_BENCH_RUN_H
 
 #include "bench_device.h"
-#include "bench_losses.h"
+#include "bench_epochs.h"
 #include "bench_step.h"
 
 /* Times are seconds. */
@@ -19,14 +19,7 @@ typedef struct mimus__bench_run {
     uint64_t upload_bytes;
     double prepare; /* building kernels, timing products */
 
-    /* epochs, held-out pass included */
-    uint32_t epochs, steps;
-    double first_epoch;
-    double *epoch;                          /* (epochs - 1) the others, ascending */
-    uint64_t epoch_launches, epoch_reads;   /* of the last one */
-    double heldout_loss, heldout_agreement; /* after the last one; agreement: mean of the heads */
-    uint32_t skipped;                       /* steps of all epochs */
-    float first_losses[MIMUS__BENCH_LOSSES];
+    mimus__bench_epochs epochs;
 
     /* a step of a full batch */
     uint32_t rows;
@@ -49,9 +42,5 @@ mimus_status mimus__bench_run_new(mimus__bench_run *out, const char *selector,
                                   const mimus__model *model, const mimus__bench_effort *effort,
                                   const mimus_watch *watch);
 void mimus__bench_run_clear(mimus__bench_run *run);
-
-/* The middle one of the settled epochs, or the mean of the two. */
-double mimus__bench_run_median(const mimus__bench_run *run);
-double mimus__bench_run_mean(const mimus__bench_run *run);
 
 #endif

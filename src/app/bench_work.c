@@ -82,6 +82,21 @@ out:
     return status;
 }
 
+mimus_status mimus__bench_work_large(mimus_config **out, const mimus_config *config) {
+    mimus_status status = MIMUS_OK;
+    const named_workload *workload = NULL;
+    mimus_config *copy = NULL;
+    MIMUS_TRY(find(&workload, "reference-32k"));
+    MIMUS_TRY(mimus__config_copy(&copy, config));
+    MIMUS_TRY(set(copy, "batch", workload->batch));
+    MIMUS_TRY(set(copy, "lr", workload->lr));
+    *out = copy;
+    copy = NULL;
+out:
+    mimus_config_free(copy);
+    return status;
+}
+
 /* ------------------------------------------------------------- made-up recordings */
 
 /* Senses are noise. An action's score is the sum of TERMS senses, each with a sign, that are drawn

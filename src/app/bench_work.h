@@ -19,4 +19,7 @@ mimus_status mimus__bench_work_new(mimus__bench_work *out, const mimus_bench_opt
                                    const mimus_watch *watch);
 void mimus__bench_work_clear(mimus__bench_work *work);
 
+/* A copy of `config` with batch and learning rate of reference-32k; free with mimus_config_free. */
+mimus_status mimus__bench_work_large(mimus_config **out, const mimus_config *config);
+
 #endif

@@ -15,12 +15,18 @@
 
 static const option_page page = {
     .verb = "bench",
-    .usage = "[WORKLOAD] [--samples N] [--device SELECTOR]\n"
-             "[WORKLOAD] --recording FILE [--all-devices]\n",
+    .usage = "[WORKLOAD...] [--samples N] [--device SELECTOR]\n"
+             "[WORKLOAD...] --recording FILE [--all-devices]\n"
+             "[WORKLOAD...] --ablate\n",
     .about = "Measure training: what the device can do at its best, what each phase of a step\n"
              "takes, and how many times its floor an epoch takes. The floor is the larger of\n"
              "the products' operations at the device's best rate and the gather's bytes at its\n"
-             "bandwidth.\n",
+             "bandwidth.\n"
+             "\n"
+             "With --ablate: what an epoch takes when the host uploads each batch, every\n"
+             "head has a loss of its own, and the loss is read every step; then without one\n"
+             "after the other. All must reach the same held-out agreement within half a\n"
+             "point; the exit code is 1 when they do not.\n",
     .notes = "Their recording is made up, unless one is given with --recording;\n"
              "--samples 2490000 is the reference workload in full.\n"
              "\n"
@@ -28,7 +34,9 @@ static const option_page page = {
              "  mimus bench\n"
              "  mimus bench reference --samples 2490000 --epochs 6\n"
              "  mimus bench wide --gemm clblast --json\n"
+             "  mimus bench reference reference-32k wide --samples 2490000\n"
              "  mimus bench small --all-devices\n"
+             "  mimus bench --ablate --epochs 6\n"
              "  mimus bench --recording play.rec --batch 1024\n",
 };
 
@@ -194,9 +202,56 @@ static void show_all(const json_t *devices) {
            "difference of\nthe first steps' losses to those in double precision.\n");
 }
 
+static void stage_row(cli_table *table, const json_t *stage, double slowest) {
+    const json_t *epoch = json_object_get(stage, "epoch");
+    const json_t *settled = json_object_get(epoch, "settled");
+    double median = cli_number(settled, "median");
+    table_cell(table, "%s", cli_text(stage, "name"));
+    table_cell(table, "%s", human_count(cli_number(stage, "batch")).text);
+    table_cell(table, "%s", duration(median).text);
+    table_cell(table, "%s to %s", duration(cli_number(settled, "minimum")).text,
+               duration(cli_number(settled, "maximum")).text);
+    table_cell(table, "%.2f", slowest / median);
+    table_cell(table, "%s", human_count(cli_number(epoch, "launches")).text);
+    table_cell(table, "%s", human_count(cli_number(epoch, "reads")).text);
+    table_cell(table, "%s", human_bytes(cli_number(stage, "uploaded_bytes")).text);
+    table_cell(table, "%s", human_share(cli_number(stage, "held_out_agreement")).text);
+    table_cell(table, "%+.2f", 100 * cli_number(stage, "difference"));
+}
+
+static bool agrees(const json_t *ablation) {
+    return json_is_true(json_object_get(ablation, "agrees"));
+}
+
+static void show_ablation(const json_t *ablation) {
+    static const char *const titles[] = {"stage",    "batch", "epoch",   "from, to",  "faster",
+                                         "launches", "reads", "uploads", "agreement", "points"};
+    const json_t *stages = json_object_get(ablation, "stages"), *stage;
+    const json_t *first = json_object_get(json_array_get(stages, 0), "epoch");
+    double slowest = cli_number(json_object_get(first, "settled"), "median");
+    size_t i;
+    cli_table *table = table_new("lrrrrrrrrr");
+    printf("%s (%s)\n", cli_text(ablation, "name"), cli_text(ablation, "id"));
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(table, "%s", titles[i]);
+    json_array_foreach(stages, i, stage) stage_row(table, stage, slowest);
+    table_print(table, stdout, "  ");
+    printf("  Launches, reads and uploads are an epoch's. uploaded: the host builds each batch, a "
+           "loss a head,\n  read every step. Then the recording stays on the device; one loss; one "
+           "read an epoch.\n");
+    printf("The fast way %s the slow one: %.2f points apart, %g allowed, on the same batches.\n",
+           agrees(ablation) ? "agrees with" : "DOES NOT AGREE with",
+           100 * cli_number(ablation, "difference"), 100 * cli_number(ablation, "tolerance"));
+}
+
 static void show_result(const json_t *document) {
     const json_t *devices = json_object_get(document, "devices");
+    const json_t *ablation = json_object_get(document, "ablation");
     show_work(json_object_get(document, "workload"));
+    if (ablation != NULL) {
+        show_ablation(ablation);
+        return;
+    }
     if (json_object_get(document, "reference_losses") != NULL) {
         show_all(devices);
         return;
@@ -211,9 +266,9 @@ static void show_result(const json_t *document) {
 
 typedef struct bench_request {
     cli_input input;
-    const char *device, *samples, *epochs, *batch, *hidden, *gemm;
+    const char *device, *samples, *epochs, *batch, *hidden, *gemm, *report;
     cli_texts recordings;
-    bool all, raw, quiet;
+    bool all, ablate, raw, quiet;
 } bench_request;
 
 /* false after a complaint; NULL is 0. */
@@ -231,8 +286,8 @@ static bool number(const char *option, const char *text, uint64_t most, uint64_t
     return false;
 }
 
-static bool make_options(const bench_request *request, char **operands, int count,
-                         mimus_source *source, mimus_bench_options *out) {
+static bool make_options(const bench_request *request, mimus_source *source,
+                         mimus_bench_options *out) {
     uint64_t samples, epochs, batch;
     if (!number("samples", request->samples, UINT32_MAX, &samples) ||
         !number("epochs", request->epochs, 1000000, &epochs) ||
@@ -240,9 +295,9 @@ static bool make_options(const bench_request *request, char **operands, int coun
         !input_source(&request->input, "bench", request->recordings.item,
                       (int)request->recordings.count, source))
         return false;
-    *out = (mimus_bench_options){.workload = count > 0 ? operands[0] : NULL,
-                                 .device = request->device,
+    *out = (mimus_bench_options){.device = request->device,
                                  .all_devices = request->all,
+                                 .ablate = request->ablate,
                                  .recording = source->count > 0 ? source : NULL,
                                  .samples = samples,
                                  .epochs = (uint32_t)epochs,
@@ -252,23 +307,102 @@ static bool make_options(const bench_request *request, char **operands, int coun
     return true;
 }
 
-static int run(const bench_request *request, char **operands, int count) {
-    mimus_source source;
-    mimus_bench_options options;
-    char *text = NULL;
-    if (count > 1)
-        return cli_usage("bench",
-                         "\"%s\" is one argument too many; a recording is given with "
-                         "--recording",
-                         operands[1]);
-    if (!make_options(request, operands, count, &source, &options))
-        return CLI_USAGE;
+/* Names that are none are told before anything is measured. */
+static bool check_workloads(char **names, int count) {
+    for (int i = 0; i < count; i++) {
+        mimus_workload workload;
+        size_t w = 0;
+        while (mimus_bench_describe(w, &workload) && strcmp(workload.name, names[i]) != 0)
+            w++;
+        if (mimus_bench_describe(w, &workload))
+            continue;
+        char *known = cli_format("%s", "");
+        for (w = 0; mimus_bench_describe(w, &workload); w++) {
+            char *longer = cli_format("%s%s%s", known, w > 0 ? ", " : "", workload.name);
+            free(known);
+            known = longer;
+        }
+        cli_usage("bench",
+                  "no workload \"%.80s\"; there are: %s (a recording is given with "
+                  "--recording)",
+                  names[i], known);
+        free(known);
+        return false;
+    }
+    return true;
+}
+
+/* Measure one workload and show it, unless all are to be printed raw. `*document` gets the text,
+ * free with mimus_free. */
+static int run_workload(const bench_request *request, const mimus_bench_options *options,
+                        char **document) {
     cli_progress *progress = progress_begin("bench", "", request->quiet);
-    mimus_status status = mimus_bench(&options, progress_watch(progress), &text);
+    mimus_status status = mimus_bench(options, progress_watch(progress), document);
     progress_end(progress);
     if (status != MIMUS_OK)
         return cli_fail("bench", status);
-    return cli_show("bench", text, request->raw, show_result);
+    json_error_t error;
+    json_t *parsed = json_loads(*document, 0, &error);
+    const json_t *ablation = json_object_get(parsed, "ablation");
+    int code = CLI_DONE;
+    if (parsed == NULL) {
+        cli_message("bench", "cannot read the library's own document: %s", error.text);
+        code = CLI_FAILED;
+    } else if (!request->raw) {
+        show_result(parsed);
+    }
+    if (ablation != NULL && !agrees(ablation)) {
+        cli_message("bench", "%s: the fast way of training does not agree with the slow one",
+                    cli_text(json_object_get(parsed, "workload"), "name"));
+        code = CLI_FAILED;
+    }
+    json_decref(parsed);
+    return code;
+}
+
+/* One document stays as it is, several become {"workloads": [...]}. Takes over `documents`. */
+static char *join(char *documents, int before, const char *document) {
+    char *joined = before == 0   ? cli_format("%s", document)
+                   : before == 1 ? cli_format("{\"workloads\": [\n%s,\n%s", documents, document)
+                                 : cli_format("%s,\n%s", documents, document);
+    free(documents);
+    return joined;
+}
+
+static int run_workloads(const bench_request *request, mimus_bench_options *options, char **names,
+                         int count, char **documents) {
+    int code = CLI_DONE, done = 0;
+    do {
+        char *document = NULL;
+        options->workload = count > 0 ? names[done] : NULL;
+        if (done > 0 && !request->raw)
+            puts("");
+        int outcome = run_workload(request, options, &document);
+        if (document == NULL)
+            return outcome;
+        code = outcome != CLI_DONE ? outcome : code;
+        *documents = join(*documents, done, document);
+        mimus_free(document);
+    } while (++done < count);
+    if (count > 1) {
+        char *closed = cli_format("%s]}", *documents);
+        free(*documents);
+        *documents = closed;
+    }
+    return code;
+}
+
+static int run(const bench_request *request, char **names, int count) {
+    mimus_source source;
+    mimus_bench_options options;
+    char *documents = NULL;
+    if (!check_workloads(names, count) || !make_options(request, &source, &options))
+        return CLI_USAGE;
+    int code = run_workloads(request, &options, names, count, &documents);
+    if (documents != NULL && request->raw && (code == CLI_DONE || code == CLI_FAILED))
+        puts(documents);
+    free(documents);
+    return code;
 }
 
 /* The library's list of workloads, and what else the page's notes say; free with free(). */
@@ -325,6 +459,9 @@ int cmd_bench(int argc, char **argv) {
         {.name = "all-devices",
          .help = "every device there is, held against a reference in double precision",
          .flag = &request.all},
+        {.name = "ablate",
+         .help = "take our way of training apart, and hold it against slower ones",
+         .flag = &request.ablate},
         {.name = "json", .help = "print the JSON document", .flag = &request.raw},
         {.letter = 'q', .name = "quiet", .help = "show no progress", .flag = &request.quiet},
     };

@@ -7,13 +7,14 @@ small="--hidden 8 --batch 100 --gemm tile"
 
 # ---------------------------------------------------------------------- usage
 refused 2 'no workload "huge"; there are: reference, reference-32k, wide, small' bench huge
-refused 2 'one argument too many' bench small play.rec
+refused 2 'no workload "play.rec"; there are' bench small play.rec
 refused 2 'samples: expected an integer from 1 to' bench --samples 0
 refused 2 'samples: expected an integer from 1 to' bench --samples 12k
 refused 2 'samples: expected 2 to' bench --samples 1
 refused 2 '2 or more' bench --epochs 1
 refused 2 'measured whole' bench --samples 100 --recording play.rec
 refused 2 'all devices are asked for' bench --device cpu --all-devices
+refused 2 'ablate: goes with one device' bench --ablate --all-devices
 refused 2 'hidden: expected' bench --hidden 12,x
 refused 1 'no-such.rec' bench --recording no-such.rec
 refused 3 'no-such-device' bench --samples 100 --device no-such-device -q
@@ -42,4 +43,22 @@ for path in "limits flops" "limits triad" "limits upload" "epoch first" "epoch s
 done
 member devices 0 loss_difference | awk '{exit !($1 < 1e-4)}' || fail "$ran: the losses are off"
 member reference_losses 9 | grep -q '^[0-9]' || fail "$ran: not ten losses"
+
+# ---------------------------------------------------------------- the change, step by step
+run 0 bench --recording play.rec $small --epochs 2 --ablate -q
+for word in uploaded resident "one loss" "one read" "large batch" "The fast way agrees with the slow one" points; do
+    says out "$word"
+done
+run 0 bench --recording play.rec $small --epochs 2 --ablate --json -q
+[ "$(member ablation agrees)" = true ] || fail "$ran: the ways of training do not agree"
+[ "$(member ablation stages 3 epoch reads)" = 1 ] || fail "$ran: more than one read an epoch"
+for path in "tolerance" "difference" "stages 0 uploaded_bytes" "stages 0 losses" "stages 4 batch" "stages 4 lr" \
+    "stages 4 epoch settled median" "stages 4 epoch first" "stages 2 held_out_agreement" "stages 1 difference"; do
+    member ablation $path | grep -q '^-\{0,1\}[0-9]' || fail "$ran: $path is no number"
+done
+
+# ---------------------------------------------------------------- workloads together
+run 0 bench small wide --samples 1000 $small --epochs 2 --json -q
+[ "$(member workloads 0 workload name)" = small ] || fail "$ran: the first is another workload"
+[ "$(member workloads 1 workload name)" = wide ] || fail "$ran: the second is another workload"
 exit $bad
