@@ -321,6 +321,10 @@ MIMUS_API bool mimus_bench_describe(size_t index, mimus_workload *out);
 MIMUS_API mimus_status mimus_bench(const mimus_bench_options *options, const mimus_watch *watch,
                                    char **json);
 
+/* Write `json`, a document of mimus_bench or {"workloads": [documents]}, as an HTML page with
+ * charts that loads nothing from elsewhere; the file is replaced. */
+MIMUS_API mimus_status mimus_bench_report(const char *json, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include "bench_ablate.h"
 #include "bench_run.h"
 #include "bench_work.h"
+#include "file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -296,6 +297,164 @@ START_TEST(the_largest_difference_is_found) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------ the page */
+
+/* The page of a document; free with free(). */
+static char *page_of(const char *json) {
+    char *html = NULL;
+    size_t bytes;
+    test_ok(mimus_bench_report(json, test_folder_path("page.html")));
+    test_ok(mimus__file_read(test_folder_path("page.html"), 1 << 20, &html, &bytes));
+    ck_assert_uint_eq(strlen(html), bytes);
+    return html;
+}
+
+static void has(const char *html, const char *part) {
+    ck_assert_msg(strstr(html, part) != NULL, "the page lacks %s", part);
+}
+
+static void lacks(const char *html, const char *part) {
+    ck_assert_msg(strstr(html, part) == NULL, "the page has %s", part);
+}
+
+/* Elements that have no end. */
+static bool is_void(const char *name) {
+    return strcmp(name, "meta") == 0;
+}
+
+/* Every element is closed in its order, every '<' and '&' belongs to a tag or a reference, every
+ * attribute's value is quoted. */
+static void check_well_formed(const char *html) {
+    enum { DEEPEST = 16 };
+    char open[DEEPEST][16] = {""}, name[16] = "";
+    int depth = 0;
+    const char *at = html;
+    ck_assert(strncmp(at, "<!DOCTYPE html>", 15) == 0);
+    for (at += 15; *at != '\0'; at++) {
+        if (*at == '&')
+            ck_assert_msg(strncmp(at, "&amp;", 5) == 0 || strncmp(at, "&lt;", 4) == 0 ||
+                              strncmp(at, "&gt;", 4) == 0 || strncmp(at, "&quot;", 6) == 0,
+                          "a bare &: %.20s", at);
+        ck_assert_msg(*at != '>', "a bare >: %.20s", at);
+        if (*at != '<')
+            continue;
+        bool closes = at[1] == '/';
+        ck_assert_int_eq(sscanf(at + 1 + closes, "%15[a-z0-9]", name), 1);
+        size_t quotes = 0;
+        for (; *at != '>' || quotes % 2 == 1; at++) {
+            ck_assert_msg(*at != '\0', "an open tag %s", name);
+            ck_assert_msg(*at != '=' || at[1] == '"' || quotes % 2 == 1, "not quoted: %.20s", at);
+            quotes += *at == '"';
+        }
+        if (closes) {
+            ck_assert_msg(depth > 0 && strcmp(open[depth - 1], name) == 0, "</%s> at depth %d",
+                          name, depth);
+            depth--;
+        } else if (!is_void(name)) {
+            ck_assert_int_lt(depth, DEEPEST);
+            snprintf(open[depth++], sizeof open[0], "%s", name);
+        }
+        if (strcmp(name, "style") == 0 && !closes)
+            at = strstr(at, "</style>") - 1; /* text of another kind */
+    }
+    ck_assert_int_eq(depth, 0);
+}
+
+#define WORK                                                                                       \
+    "\"version\": \"9.8.7\", \"workload\": {\"name\": \"reference\", \"samples\": 2490000, "       \
+    "\"held_out_samples\": 249000, \"senses\": 143, \"heads\": 7, \"actions\": 47, \"config\": "   \
+    "{\"hidden\": [128, 64], \"batch\": 4096, \"lr\": 0.001, \"epochs\": 6}}"
+#define EPOCH(over)                                                                                \
+    "\"epoch\": {\"first\": 9.25, \"floor\": 2, \"over_floor\": " over                             \
+    ", \"settled\": {\"minimum\": 2.75, "                                                          \
+    "\"median\": 3, \"maximum\": 3.5}, \"launches\": 1234, \"reads\": 1}"
+#define DEVICE(name, over)                                                                         \
+    "{\"name\": \"" name                                                                           \
+    "\", \"driver\": \"3.1\", \"limits\": {\"flops\": 2.34e11, \"copy\": 1e10, "                   \
+    "\"triad\": 1.25e10}, " EPOCH(                                                                 \
+        over) ", \"step\": {\"seconds\": 0.004, \"launches\": 17, "                                \
+              "\"enqueue_share\": 0.0123, \"phases\": [{\"name\": \"gather\", \"seconds\": "       \
+              "0.001}, {\"name\": "                                                                \
+              "\"forward\", \"seconds\": 0.003}]}, \"held_out_agreement\": 0.7654, "               \
+              "\"loss_difference\": 2.5e-7}"
+
+START_TEST(a_page_compares_devices) {
+    char *html =
+        page_of("{" WORK ", \"devices\": [" DEVICE("<b>\\\"A&B\\\"</b>", "1.5") ", " DEVICE(
+            "C\\u0007D", "1.25") ", {\"name\": \"E<\", \"error\": \"no <compiler>\"}]}");
+    check_well_formed(html);
+    has(html, "&lt;b&gt;&quot;A&amp;B&quot;&lt;/b&gt;");
+    has(html, "C D");
+    has(html, "E&lt;: no &lt;compiler&gt;");
+    lacks(html, "<b>");
+    has(html, "mimus 9.8.7");
+    has(html, "2,490,000 samples (249,000 held out)");
+    has(html, "hidden 128,64, batch 4,096, learning rate 0.001, 6 epochs");
+    has(html, "3.00 s, 1.50 x floor");
+    /* the floor is 2 of 3 seconds, gather 1 of 4 parts of a step */
+    has(html, "<rect class=\"k0\" x=\"0.00%\" width=\"66.67%\" height=\"100%\"><title>floor");
+    has(html,
+        "<rect class=\"k1\" x=\"25.00%\" width=\"75.00%\" height=\"100%\"><title>forward: 3.0 ms");
+    has(html, "width=\"76.54%\"");
+    has(html,
+        "<td>234</td><td>12.5</td><td>2.75 s</td><td>3.00 s</td><td>3.50 s</td><td>9.25 s</td>");
+    has(html, "<td>1.2%</td><td>76.5%</td><td>2.5e-07</td>");
+    has(html, "prefers-color-scheme:dark");
+    has(html, "width=device-width");
+    has(html, "@media(max-width:");
+    lacks(html, "http"); /* nothing is loaded */
+    lacks(html, "src=");
+    lacks(html, "url(");
+    free(html);
+    test_folder_remove();
+}
+END_TEST
+
+START_TEST(a_page_compares_workloads) {
+    char *html = page_of("{\"workloads\": [{" WORK ", \"devices\": [" DEVICE(
+        "A", "1.5") "]}, {" WORK ", \"devices\": [" DEVICE("B", "3") "]}]}");
+    check_well_formed(html);
+    has(html, "reference, A");
+    has(html, "<rect class=\"k0\" x=\"0.00%\" width=\"50.00%\" height=\"100%\"><title>over floor");
+    has(html, "reference, B");
+    free(html);
+    test_folder_remove();
+}
+END_TEST
+
+START_TEST(a_page_shows_the_ablation) {
+    char *html = page_of(
+        "{" WORK
+        ", \"ablation\": {\"name\": \"A\", \"agrees\": true, \"difference\": 0.0012, \"stages\": "
+        "[{\"name\": \"uploaded\", \"batch\": 4096, \"held_out_agreement\": 0.5, \"difference\": "
+        "0, " EPOCH("1") "}, {\"name\": \"one <read\", \"batch\": 4096, \"difference\": -0.0012, "
+                         "\"epoch\": {\"settled\": {\"median\": 1.5}}}]}}");
+    check_well_formed(html);
+    has(html, "width=\"50.00%\" height=\"100%\"><title>epoch"); /* 1.5 of 3 seconds */
+    has(html,
+        "<td>one &lt;read</td><td>4,096</td><td>-</td><td>1.50 s</td><td>-</td><td>2.00</td>");
+    has(html, "<td>-0.12</td>");
+    has(html, "agrees with the slow one: 0.12 points apart");
+    free(html);
+    test_folder_remove();
+}
+END_TEST
+
+START_TEST(a_page_needs_a_document_and_a_place) {
+    test_fails(mimus_bench_report("[1", test_folder_path("page.html")), MIMUS_ERR_FORMAT,
+               "document of the bench");
+    test_fails(mimus_bench_report("[]", test_folder_path("page.html")), MIMUS_ERR_FORMAT,
+               "no object");
+    ck_assert(!mimus__file_exists(test_folder_path("page.html")));
+    test_fails(mimus_bench_report("{}", test_folder_path("no/such/folder.html")), MIMUS_ERR_IO,
+               "no/such");
+    char *html = page_of("{}"); /* nothing is known: dashes */
+    check_well_formed(html);
+    free(html);
+    test_folder_remove();
+}
+END_TEST
+
 /* ----------------------------------------------------------------------- workloads */
 
 START_TEST(workloads_are_of_the_reference_shape) {
@@ -373,6 +532,10 @@ int main(void) {
     tcase_add_test(paper, bad_options_are_refused);
     tcase_add_test(paper, stops_on_request);
     tcase_add_test(paper, the_largest_difference_is_found);
+    tcase_add_test(paper, a_page_compares_devices);
+    tcase_add_test(paper, a_page_compares_workloads);
+    tcase_add_test(paper, a_page_shows_the_ablation);
+    tcase_add_test(paper, a_page_needs_a_document_and_a_place);
     suite_add_tcase(suite, paper);
     TCase *device = tcase_create("device");
     tcase_add_loop_test(device, launches_on_paper_are_those_counted, 0,

@@ -34,7 +34,7 @@ static const option_page page = {
              "  mimus bench\n"
              "  mimus bench reference --samples 2490000 --epochs 6\n"
              "  mimus bench wide --gemm clblast --json\n"
-             "  mimus bench reference reference-32k wide --samples 2490000\n"
+             "  mimus bench reference wide --samples 2490000 -o report.html\n"
              "  mimus bench small --all-devices\n"
              "  mimus bench --ablate --epochs 6\n"
              "  mimus bench --recording play.rec --batch 1024\n",
@@ -378,8 +378,11 @@ static int run_workloads(const bench_request *request, mimus_bench_options *opti
         if (done > 0 && !request->raw)
             puts("");
         int outcome = run_workload(request, options, &document);
-        if (document == NULL)
+        if (document == NULL) {
+            free(*documents);
+            *documents = NULL;
             return outcome;
+        }
         code = outcome != CLI_DONE ? outcome : code;
         *documents = join(*documents, done, document);
         mimus_free(document);
@@ -399,8 +402,12 @@ static int run(const bench_request *request, char **names, int count) {
     if (!check_workloads(names, count) || !make_options(request, &source, &options))
         return CLI_USAGE;
     int code = run_workloads(request, &options, names, count, &documents);
-    if (documents != NULL && request->raw && (code == CLI_DONE || code == CLI_FAILED))
+    if (documents != NULL && request->raw)
         puts(documents);
+    if (documents != NULL && request->report != NULL) {
+        mimus_status status = mimus_bench_report(documents, request->report);
+        code = status != MIMUS_OK ? cli_fail("bench", status) : code;
+    }
     free(documents);
     return code;
 }
@@ -462,6 +469,11 @@ int cmd_bench(int argc, char **argv) {
         {.name = "ablate",
          .help = "take our way of training apart, and hold it against slower ones",
          .flag = &request.ablate},
+        {.letter = 'o',
+         .name = "report",
+         .value = "FILE",
+         .help = "also write an HTML page with charts",
+         .text = &request.report},
         {.name = "json", .help = "print the JSON document", .flag = &request.raw},
         {.letter = 'q', .name = "quiet", .help = "show no progress", .flag = &request.quiet},
     };

@@ -44,6 +44,11 @@ done
 member devices 0 loss_difference | awk '{exit !($1 < 1e-4)}' || fail "$ran: the losses are off"
 member reference_losses 9 | grep -q '^[0-9]' || fail "$ran: not ten losses"
 
+run 0 bench --recording play.rec $small --epochs 2 --all-devices -q
+for word in "over floor" agreement "loss off" "those in double precision"; do
+    says out "$word"
+done
+
 # ---------------------------------------------------------------- the change, step by step
 run 0 bench --recording play.rec $small --epochs 2 --ablate -q
 for word in uploaded resident "one loss" "one read" "large batch" "The fast way agrees with the slow one" points; do
@@ -58,7 +63,13 @@ for path in "tolerance" "difference" "stages 0 uploaded_bytes" "stages 0 losses"
 done
 
 # ---------------------------------------------------------------- workloads together
-run 0 bench small wide --samples 1000 $small --epochs 2 --json -q
+run 0 bench small wide --samples 1000 $small --epochs 2 --json -q -o report.html
 [ "$(member workloads 0 workload name)" = small ] || fail "$ran: the first is another workload"
 [ "$(member workloads 1 workload name)" = wide ] || fail "$ran: the second is another workload"
+for text in '<title>mimus bench</title>' '<h2>small</h2>' '<h2>wide</h2>' 'x floor' '</html>'; do
+    says report.html "$text"
+done
+run 1 bench small --samples 1000 $small --epochs 2 -q -o no/such/report.html
+says out "over floor" # what was measured is not lost
+says err "no/such"
 exit $bad

@@ -1,0 +1,464 @@
+#include "bench_page.h"
+
+#include "file.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------- documents */
+
+static double number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text(const json_t *object, const char *key) {
+    const char *value = json_string_value(json_object_get(object, key));
+    return value != NULL ? value : "-";
+}
+
+static double median(const json_t *row) {
+    return number(json_object_get(json_object_get(row, "epoch"), "settled"), "median");
+}
+
+static bool failed(const json_t *device) {
+    return json_object_get(device, "error") != NULL;
+}
+
+/* ------------------------------------------------------------------------ writing */
+
+static void put_text(FILE *out, const char *value) {
+    for (; *value != '\0'; value++) {
+        switch (*value) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fputc((unsigned char)*value < ' ' || *value == 0x7F ? ' ' : *value, out);
+        }
+    }
+}
+
+/* A short text by value. */
+typedef struct shown {
+    char text[64];
+} shown;
+
+static shown show(const char *format, double value) {
+    shown out = {"-"};
+    if (!isnan(value))
+        snprintf(out.text, sizeof out.text, format, value);
+    return out;
+}
+
+static shown show_seconds(double value) {
+    if (value < 0.9995e-3)
+        return show("%.1f us", value * 1e6);
+    return value < 0.9995 ? show("%.1f ms", value * 1e3) : show("%.2f s", value);
+}
+
+static shown show_share(double value) {
+    return show("%.1f%%", 100 * value);
+}
+
+/* 2,490,000 */
+static shown show_count(double value) {
+    shown plain = show("%.0f", value), out = {""};
+    size_t length = strlen(plain.text), used = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out.text[used++] = ',';
+        out.text[used++] = plain.text[i];
+    }
+    return isnan(value) ? plain : out;
+}
+
+/* ------------------------------------------------------------------------- charts */
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d5dae0;"
+    "--track:#eef1f4;--k0:#0b62a8;--k1:#e0921d;--k2:#1a8a66;--k3:#b4588f;--k4:#4a9fd8}"
+    "@media(prefers-color-scheme:dark){:root{--page:#14171b;--ink:#e4e8ec;--soft:#9aa5b1;"
+    "--line:#333a42;--track:#22272e;--k0:#4c9be0;--k1:#e6a33c;--k2:#3bb28a;--k3:#d283b2;"
+    "--k4:#8cc7ef}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
+    "main{max-width:60rem;margin:0 auto;padding:1rem}"
+    "h1{margin:.5rem 0}h2{margin:2.5rem 0 .25rem;border-top:1px solid var(--line);"
+    "padding-top:1rem}"
+    "h3{margin:1.5rem 0 .25rem;font-size:1rem}"
+    "p{margin:.25rem 0;color:var(--soft)}p.error{color:var(--ink)}"
+    ".bar{display:grid;grid-template-columns:15rem 1fr 12rem;gap:.25rem .75rem;"
+    "align-items:center;margin:.4rem 0}"
+    ".bar span{overflow-wrap:anywhere}"
+    ".bar svg{width:100%;height:1.25rem;background:var(--track);border-radius:3px}"
+    ".bar span,.key span{font-size:.9rem;font-variant-numeric:tabular-nums}"
+    ".key{display:flex;flex-wrap:wrap;gap:.25rem 1rem}.key svg{width:.8rem;height:.8rem}"
+    ".k0{fill:var(--k0)}.k1{fill:var(--k1)}.k2{fill:var(--k2)}.k3{fill:var(--k3)}"
+    ".k4{fill:var(--k4)}"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0;font-size:.85rem;"
+    "font-variant-numeric:tabular-nums}"
+    "th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid var(--line);"
+    "white-space:nowrap}th:first-child,td:first-child{text-align:left}"
+    "@media(max-width:40rem){.bar{grid-template-columns:1fr auto}.bar svg{grid-row:2;"
+    "grid-column:1/3}}";
+
+enum { COLOURS = 5 };
+
+/* A part of a bar: how much of the chart's width, in which colour, and what it is. */
+typedef struct piece {
+    double share;
+    const char *title;
+} piece;
+
+static void put_bar(FILE *out, const char *name, const char *value, const piece *pieces,
+                    size_t count) {
+    double at = 0;
+    fputs("<div class=\"bar\"><span>", out);
+    put_text(out, name);
+    fputs("</span><svg role=\"img\" aria-label=\"", out);
+    put_text(out, value);
+    fputs("\">", out);
+    for (size_t i = 0; i < count; i++) {
+        double share = pieces[i].share > 0 ? fmin(pieces[i].share, 1 - at) : 0; /* NaN: nothing */
+        fprintf(out, "<rect class=\"k%zu\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"100%%\"><title>",
+                i % COLOURS, 100 * at, 100 * share);
+        put_text(out, pieces[i].title);
+        fputs("</title></rect>", out);
+        at += share;
+    }
+    fputs("</svg><span>", out);
+    put_text(out, value);
+    fputs("</span></div>\n", out);
+}
+
+static void put_key(FILE *out, const char *const *names, size_t count) {
+    fputs("<div class=\"key\">", out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out,
+                "<span><svg aria-hidden=\"true\"><rect class=\"k%zu\" width=\"100%%\" "
+                "height=\"100%%\"></rect></svg> ",
+                i % COLOURS);
+        put_text(out, names[i]);
+        fputs("</span>", out);
+    }
+    fputs("</div>\n", out);
+}
+
+static void put_title(FILE *out, const char *title, const char *note) {
+    fprintf(out, "<h3>%s</h3>\n<p>%s</p>\n", title, note);
+}
+
+static void begin_table(FILE *out, const char *const *titles, size_t count) {
+    fputs("<div class=\"wide\"><table><thead><tr>", out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "<th>%s</th>", titles[i]);
+    fputs("</tr></thead><tbody>\n", out);
+}
+
+static void put_cell(FILE *out, const char *value) {
+    fputs("<td>", out);
+    put_text(out, value);
+    fputs("</td>", out);
+}
+
+static void end_table(FILE *out) {
+    fputs("</tbody></table></div>\n", out);
+}
+
+/* An epoch's time, its floor a piece of its own. */
+static void put_epoch_bar(FILE *out, const char *name, const json_t *device, double longest) {
+    const json_t *epoch = json_object_get(device, "epoch");
+    double seconds = median(device), least = fmin(number(epoch, "floor"), seconds);
+    char value[160];
+    const piece pieces[] = {{least / longest, "floor"}, {(seconds - least) / longest, "above it"}};
+    snprintf(value, sizeof value, "%s, %s x floor", show_seconds(seconds).text,
+             show("%.2f", number(epoch, "over_floor")).text);
+    put_bar(out, name, value, pieces, 2);
+}
+
+static const char *const floor_names[] = {"floor", "above it"};
+
+/* ------------------------------------------------------------------------ devices */
+
+static double longest_epoch(const json_t *rows) {
+    double longest = 0;
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) longest = fmax(longest, median(row));
+    return longest;
+}
+
+static void put_epochs(FILE *out, const json_t *devices) {
+    size_t i;
+    const json_t *device;
+    put_title(out, "An epoch, and its floor",
+              "Median of the settled epochs. The floor is what the products' operations and the "
+              "gather's bytes take at the device's own best.");
+    put_key(out, floor_names, 2);
+    json_array_foreach(devices, i, device) {
+        if (!failed(device))
+            put_epoch_bar(out, text(device, "name"), device, longest_epoch(devices));
+    }
+}
+
+static void put_step(FILE *out, const json_t *device) {
+    const json_t *step = json_object_get(device, "step"), *phase;
+    piece pieces[16];
+    char titles[16][128];
+    double sum = 0;
+    size_t i, count = 0;
+    json_array_foreach(json_object_get(step, "phases"), i, phase) sum += number(phase, "seconds");
+    json_array_foreach(json_object_get(step, "phases"), i, phase) {
+        if (count == sizeof pieces / sizeof *pieces)
+            break;
+        snprintf(titles[count], sizeof titles[count], "%.40s: %s", text(phase, "name"),
+                 show_seconds(number(phase, "seconds")).text);
+        pieces[count] = (piece){number(phase, "seconds") / sum, titles[count]};
+        count++;
+    }
+    put_bar(out, text(device, "name"), show_seconds(number(step, "seconds")).text, pieces, count);
+}
+
+static const json_t *first_measured(const json_t *devices) {
+    size_t i;
+    const json_t *device;
+    json_array_foreach(devices, i, device) {
+        if (!failed(device))
+            return device;
+    }
+    return NULL;
+}
+
+static void put_steps(FILE *out, const json_t *devices) {
+    const json_t *step = json_object_get(first_measured(devices), "step"), *device, *phase;
+    size_t i, count = 0;
+    const char *names[16];
+    put_title(out, "Where a step's time goes",
+              "Each phase alone, as a share of all of them; the time is that of whole steps.");
+    json_array_foreach(json_object_get(step, "phases"), i, phase) {
+        if (count < sizeof names / sizeof *names)
+            names[count++] = text(phase, "name");
+    }
+    put_key(out, names, count);
+    json_array_foreach(devices, i, device) {
+        if (!failed(device))
+            put_step(out, device);
+    }
+}
+
+/* Bars from 0 to 100% of rows that are named by their member "name". */
+static void put_agreements(FILE *out, const json_t *rows) {
+    size_t i;
+    const json_t *row;
+    put_title(out, "Held-out agreement", "After the last epoch, mean of the heads.");
+    json_array_foreach(rows, i, row) {
+        double agreement = number(row, "held_out_agreement");
+        if (!failed(row))
+            put_bar(out, text(row, "name"), show_share(agreement).text,
+                    &(const piece){agreement, "agreement"}, 1);
+    }
+}
+
+static void put_device_row(FILE *out, const json_t *device) {
+    const json_t *limits = json_object_get(device, "limits");
+    const json_t *epoch = json_object_get(device, "epoch");
+    const json_t *step = json_object_get(device, "step");
+    const json_t *settled = json_object_get(epoch, "settled");
+    fputs("<tr>", out);
+    put_cell(out, text(device, "name"));
+    put_cell(out, text(device, "driver"));
+    put_cell(out, show("%.0f", number(limits, "flops") / 1e9).text);
+    put_cell(out, show("%.1f", fmax(number(limits, "copy"), number(limits, "triad")) / 1e9).text);
+    put_cell(out, show_seconds(number(settled, "minimum")).text);
+    put_cell(out, show_seconds(number(settled, "median")).text);
+    put_cell(out, show_seconds(number(settled, "maximum")).text);
+    put_cell(out, show_seconds(number(epoch, "first")).text);
+    put_cell(out, show_seconds(number(epoch, "floor")).text);
+    put_cell(out, show("%.2f", number(epoch, "over_floor")).text);
+    put_cell(out, show_count(number(step, "launches")).text);
+    put_cell(out, show_share(number(step, "enqueue_share")).text);
+    put_cell(out, show_share(number(device, "held_out_agreement")).text);
+    put_cell(out, show("%.1e", number(device, "loss_difference")).text);
+    fputs("</tr>\n", out);
+}
+
+static void put_devices(FILE *out, const json_t *devices) {
+    static const char *const titles[] = {
+        "device",          "driver",       "peak, GFLOPS", "memory, GB/s", "epoch, least",
+        "median",          "most",         "first",        "floor",        "over floor",
+        "launches a step", "enqueuing it", "agreement",    "losses off by"};
+    size_t i, measured = 0;
+    const json_t *device;
+    json_array_foreach(devices, i, device) measured += !failed(device);
+    if (measured > 0) {
+        put_epochs(out, devices);
+        put_steps(out, devices);
+        put_agreements(out, devices);
+        begin_table(out, titles, sizeof titles / sizeof *titles);
+        json_array_foreach(devices, i, device) {
+            if (!failed(device))
+                put_device_row(out, device);
+        }
+        end_table(out);
+    }
+    json_array_foreach(devices, i, device) {
+        if (!failed(device))
+            continue;
+        fputs("<p class=\"error\">", out);
+        put_text(out, text(device, "name"));
+        fputs(": ", out);
+        put_text(out, text(device, "error"));
+        fputs("</p>\n", out);
+    }
+}
+
+/* ----------------------------------------------------------------------- ablation */
+
+static void put_stage_row(FILE *out, const json_t *stage, double slowest) {
+    const json_t *epoch = json_object_get(stage, "epoch");
+    const json_t *settled = json_object_get(epoch, "settled");
+    fputs("<tr>", out);
+    put_cell(out, text(stage, "name"));
+    put_cell(out, show_count(number(stage, "batch")).text);
+    put_cell(out, show_seconds(number(settled, "minimum")).text);
+    put_cell(out, show_seconds(number(settled, "median")).text);
+    put_cell(out, show_seconds(number(settled, "maximum")).text);
+    put_cell(out, show("%.2f", slowest / number(settled, "median")).text);
+    put_cell(out, show_count(number(epoch, "launches")).text);
+    put_cell(out, show_count(number(epoch, "reads")).text);
+    put_cell(out, show_share(number(stage, "held_out_agreement")).text);
+    put_cell(out, show("%+.2f", 100 * number(stage, "difference")).text);
+    fputs("</tr>\n", out);
+}
+
+static void put_ablation(FILE *out, const json_t *ablation) {
+    static const char *const titles[] = {"stage",     "batch",     "epoch, least", "median",
+                                         "most",      "faster",    "launches",     "reads",
+                                         "agreement", "points off"};
+    const json_t *stages = json_object_get(ablation, "stages"), *stage;
+    double longest = longest_epoch(stages);
+    size_t i;
+    put_title(out, "Our way of training, taken apart",
+              "An epoch when the host uploads each batch, every head has a loss of its own and the "
+              "loss is read every step; then without one after the other.");
+    json_array_foreach(stages, i, stage)
+        put_bar(out, text(stage, "name"), show_seconds(median(stage)).text,
+                &(const piece){median(stage) / longest, "epoch"}, 1);
+    put_agreements(out, stages);
+    begin_table(out, titles, sizeof titles / sizeof *titles);
+    json_array_foreach(stages, i, stage)
+        put_stage_row(out, stage, median(json_array_get(stages, 0)));
+    end_table(out);
+    fputs("<p>", out);
+    put_text(out, text(ablation, "name"));
+    fprintf(out, ". The fast way %s the slow one: %s points apart on the same batches.</p>\n",
+            json_is_true(json_object_get(ablation, "agrees")) ? "agrees with"
+                                                              : "does not agree with",
+            show("%.2f", 100 * number(ablation, "difference")).text);
+}
+
+/* ---------------------------------------------------------------------- workloads */
+
+static void put_work(FILE *out, const json_t *work) {
+    const json_t *config = json_object_get(work, "config"), *width;
+    size_t i;
+    fputs("<h2>", out);
+    put_text(out, text(work, "name"));
+    fprintf(out, "</h2>\n<p>%s samples (%s held out), ", show_count(number(work, "samples")).text,
+            show_count(number(work, "held_out_samples")).text);
+    fprintf(out, "%s senses, %s actions in %s heads; hidden",
+            show_count(number(work, "senses")).text, show_count(number(work, "actions")).text,
+            show_count(number(work, "heads")).text);
+    json_array_foreach(json_object_get(config, "hidden"), i, width)
+        fprintf(out, "%s%.0f", i > 0 ? "," : " ", json_number_value(width));
+    fprintf(out, "%s, batch %s, learning rate %s, %s epochs</p>\n", i == 0 ? " none" : "",
+            show_count(number(config, "batch")).text, show("%g", number(config, "lr")).text,
+            show_count(number(config, "epochs")).text);
+}
+
+static void put_document(FILE *out, const json_t *document) {
+    const json_t *ablation = json_object_get(document, "ablation");
+    fputs("<section>\n", out);
+    put_work(out, json_object_get(document, "workload"));
+    if (ablation != NULL)
+        put_ablation(out, ablation);
+    else
+        put_devices(out, json_object_get(document, "devices"));
+    fputs("</section>\n", out);
+}
+
+/* All devices on all workloads side by side: what can be compared is how far from the floor. */
+static void put_comparison(FILE *out, const json_t *documents) {
+    size_t i, d;
+    const json_t *document, *device;
+    double most = 0;
+    json_array_foreach(documents, i, document) {
+        json_array_foreach(json_object_get(document, "devices"), d, device) most =
+            fmax(most, number(json_object_get(device, "epoch"), "over_floor"));
+    }
+    if (!(most > 0))
+        return;
+    put_title(out, "An epoch over its floor",
+              "Of every workload on every device; 1 would be the "
+              "device's best.");
+    json_array_foreach(documents, i, document) {
+        const char *work = text(json_object_get(document, "workload"), "name");
+        json_array_foreach(json_object_get(document, "devices"), d, device) {
+            double over = number(json_object_get(device, "epoch"), "over_floor");
+            char name[256];
+            snprintf(name, sizeof name, "%.80s, %.150s", work, text(device, "name"));
+            if (!failed(device))
+                put_bar(out, name, show("%.2f", over).text,
+                        &(const piece){over / most, "over floor"}, 1);
+        }
+    }
+}
+
+void mimus__bench_page(FILE *out, const json_t *document) {
+    const json_t *documents = json_object_get(document, "workloads"), *each;
+    const json_t *first = documents != NULL ? json_array_get(documents, 0) : document;
+    size_t i;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<title>mimus bench</title>\n<style>",
+          out);
+    fprintf(out, "%s</style></head>\n<body><main>\n<h1>mimus bench</h1>\n<p>mimus ", style);
+    put_text(out, text(first, "version"));
+    fputs("</p>\n", out);
+    if (documents != NULL) {
+        put_comparison(out, documents);
+        json_array_foreach(documents, i, each) put_document(out, each);
+    } else {
+        put_document(out, document);
+    }
+    fputs("</main></body></html>\n", out);
+}
+
+mimus_status mimus_bench_report(const char *json, const char *path) {
+    mimus_status status = MIMUS_OK;
+    mimus__file_writer writer = {0};
+    json_error_t error;
+    json_t *document = json_loads(json, 0, &error);
+    if (!json_is_object(document)) {
+        status = mimus__fail(MIMUS_ERR_FORMAT, "expected a document of the bench, found %s",
+                             document == NULL ? error.text : "JSON that is no object");
+        goto out;
+    }
+    MIMUS_TRY(mimus__file_writer_open(&writer, path));
+    mimus__bench_page(writer.stream, document);
+    MIMUS_TRY(mimus__file_writer_commit(&writer));
+out:
+    mimus__file_writer_abort(&writer);
+    json_decref(document);
+    return status;
+}
