@@ -43,7 +43,7 @@ bench_mad(uint repeats, float a, float b, __global floatw *restrict out) {
         for (uint u = 0; u < UNROLL; u++) {
 #pragma unroll
             for (uint c = 0; c < CHAINS; c++)
-                x[c] = mad(x[c], (floatw)(a), (floatw)(b));
+                x[c] = x[c] * a + b;
         }
     }
     floatw sum = x[0];
@@ -57,7 +57,7 @@ __attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
 bench_copy(__global float *restrict a, __global const float *restrict b) {
     size_t begin = get_group_id(0) * (size_t)SPAN;
     for (uint i = get_local_id(0); i < SPAN; i += LOCAL)
-        vstore(vload(begin + i, b), begin + i, a);
+        storev(loadv(begin + i, b), begin + i, a);
 }
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
@@ -65,5 +65,5 @@ bench_triad(float s, __global float *restrict a, __global const float *restrict 
             __global const float *restrict c) {
     size_t begin = get_group_id(0) * (size_t)SPAN;
     for (uint i = get_local_id(0); i < SPAN; i += LOCAL)
-        vstore(mad(vload(begin + i, c), (floatv)(s), vload(begin + i, b)), begin + i, a);
+        storev(loadv(begin + i, c) * s + loadv(begin + i, b), begin + i, a);
 }

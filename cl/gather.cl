@@ -10,35 +10,19 @@
  *   x       (R, stride_rows, X_WIDTH)      float   columns S*K.. stay as they are (zero)
  *   labels  (R, stride_rows, LABEL_WORDS)  uint
  *   mean, scale (R, S)  */
+#include "gather.clh"
 #include "hyper.clh"
 #include "sampler.clh"
-#include "shards.clh"
 
-#ifndef STACK
-#define STACK 1
-#endif
-#ifndef AGE_WORD /* where in the label words; only with STACK > 1 */
-#define AGE_WORD 0
-#endif
 #ifndef ACTION_WORDS /* label words that hold actions; the first ones */
 #define ACTION_WORDS 1
 #endif
 #ifndef X_WIDTH
 #define X_WIDTH 16
 #endif
-#ifndef LOCAL
-#define LOCAL 1
-#endif
 #ifndef ROWS
 #define ROWS 16
 #endif
-
-static inline void gather_senses(__global const uint *source, __global float *x,
-                                 __global const float *mean, __global const float *scale,
-                                 uint lane) {
-    for (uint s = lane; s < SENSES; s += LOCAL)
-        x[s] = (as_float(source[s]) - mean[s]) * scale[s];
-}
 
 static inline void gather_nothing(__global float *x, __global uint *labels, uint lane) {
     for (uint s = lane; s < SENSES * STACK; s += LOCAL)
@@ -56,7 +40,8 @@ mimus_gather(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits
     uint run = get_global_id(1), lane = get_local_id(0);
     __global const float *mean = all_mean + (size_t)run * SENSES;
     __global const float *scale = all_scale + (size_t)run * SENSES;
-    uint2 key = philox_key(hyper[run].seed_low, hyper[run].seed_high, PURPOSE_SAMPLER);
+    const sampler_order order = sampler_start(
+        philox_key(hyper[run].seed_low, hyper[run].seed_high, PURPOSE_SAMPLER), epoch, n, half_bits);
     uint begin = get_group_id(0) * ROWS;
     for (uint i = begin; i < min(begin + ROWS, padded); i++) {
         size_t at = (size_t)run * stride_rows + i;
@@ -66,18 +51,7 @@ mimus_gather(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits
             gather_nothing(x, labels, lane);
             continue;
         }
-        uint row = shuffled ? sampler_row(key, epoch, n, half_bits, first + i) : base + first + i;
-        __global const uint *source = SHARD_ROW(row);
-        for (uint w = lane; w < LABEL_WORDS; w += LOCAL)
-            labels[w] = source[SENSES + w];
-#if STACK > 1
-        uint age = source[SENSES + AGE_WORD];
-        for (uint k = 0; k < STACK; k++) {
-            uint from = row - min((uint)STACK - 1u - k, age);
-            gather_senses(SHARD_ROW(from), x + k * SENSES, mean, scale, lane);
-        }
-#else
-        gather_senses(source, x, mean, scale, lane);
-#endif
+        uint row = shuffled ? sampler_row(&order, first + i) : base + first + i;
+        GATHER_ROW(row, x, labels, mean, scale, lane);
     }
 }

@@ -125,8 +125,8 @@ SINGLE __kernel void gemm_weight_gradient(uint rows, uint in, uint out, uint spl
     weight += weight_at.x + split * split_stride + run * weight_at.y + column;
     do { /* once even without rows: a split is always written */
         uint block = min((uint)OUTER_BLOCK, stop - row);
-        tile_outer(block, in, out, x + (size_t)row * in, g + (size_t)row * out, weight, begin, end,
-                   first, sum);
+        tile_outer_packed(block, in, out, x + (size_t)row * in, g + (size_t)row * out, weight,
+                          begin, end, first, sum);
         first = 0;
         row += block;
     } while (row < stop);
@@ -174,10 +174,10 @@ static inline void stage_multiply(float4 c[4], __local const float *a, __local c
     b += get_local_id(0) * 4;
     for (int k = 0; k < DEPTH; k++) {
         float4 u = vload4(0, a + k * STAGE_LD), v = vload4(0, b + k * STAGE_LD);
-        c[0] = mad((float4)(u.x), v, c[0]);
-        c[1] = mad((float4)(u.y), v, c[1]);
-        c[2] = mad((float4)(u.z), v, c[2]);
-        c[3] = mad((float4)(u.w), v, c[3]);
+        c[0] = u.x * v + c[0];
+        c[1] = u.y * v + c[1];
+        c[2] = u.z * v + c[2];
+        c[3] = u.w * v + c[3];
     }
 }
 

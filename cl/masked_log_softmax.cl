@@ -2,21 +2,22 @@
  *
  *   logits   (R, stride_rows, LOGIT_WIDTH)  in: logits; out: gradient of the batch's mean loss
  *   labels   (R, stride_rows, LABEL_WORDS)  as gather wrote them
+ *   turned   (R, groups, A, LANES)          scratch; not used when LANES is 1
  *   partial  (R, groups, METRIC_COLUMNS)    sums over each group's rows, overwritten
  *
- * LOCAL = 1 (CPUs): an item takes ROWS rows one after the other. LOCAL > 1 (GPUs): an item a row,
- * and the group adds its columns in a fixed tree. mimus_metrics_sum adds the groups in order, so
+ * LOCAL = 1 (CPUs): an item takes ROWS rows, LANES at a time. LOCAL > 1 (GPUs): an item a row, and
+ * the group adds its columns in a fixed tree. mimus_metrics_sum adds the groups in order, so
  * results repeat bit for bit. */
 #include "hyper.clh"
 #include "masked_log_softmax.clh"
 
-#ifndef LABEL_WORDS
-#define LABEL_WORDS 1
+#ifndef LOGIT_WIDTH
+#define LOGIT_WIDTH 16
 #endif
 #ifndef LOCAL
 #define LOCAL 1
 #endif
-#ifndef ROWS /* rows a group; LOCAL when LOCAL > 1 */
+#ifndef ROWS /* rows a group; LOCAL when LOCAL > 1, a multiple of LANES */
 #define ROWS 32
 #endif
 
@@ -26,23 +27,26 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
                          __global const float *restrict head_weights,   /* (R, HEADS) */
                          __global const float *restrict action_weights, /* (R, A) */
                          __global float *restrict logits, __global const uint *restrict labels,
-                         __global float *restrict partial) {
+                         __global float *restrict turned, __global float *restrict partial) {
     uint run = get_global_id(1), group = get_group_id(0), lane = get_local_id(0);
-    float columns[METRIC_COLUMNS];
+    size_t slot = (size_t)run * get_num_groups(0) + group;
+    floatl columns[METRIC_COLUMNS];
     for (uint c = 0; c < METRIC_COLUMNS; c++)
-        columns[c] = 0.0f;
-    uint begin = group * ROWS;
-    for (uint i = begin + lane; i < min(begin + ROWS, rows); i += LOCAL) {
+        columns[c] = (floatl)(0.0f);
+    uint begin = group * ROWS, end = min(begin + ROWS, rows);
+    for (uint i = begin + lane * LANES; i < end; i += LOCAL * LANES) {
         size_t at = (size_t)run * stride_rows + i;
-        masked_log_softmax_row(
-            logits + at * LOGIT_WIDTH, labels + at * LABEL_WORDS, head_weights + run * HEADS,
-            action_weights + run * head_offset[HEADS], hyper[run].label_smoothing, scale, columns);
+        masked_log_softmax_rows(logits + at * LOGIT_WIDTH, LOGIT_WIDTH, min(end - i, (uint)LANES),
+                                labels + at * LABEL_WORDS, head_weights + run * HEADS,
+                                action_weights + run * head_offset[HEADS],
+                                hyper[run].label_smoothing, scale,
+                                turned + slot * head_offset[HEADS] * LANES, columns);
     }
-    __global float *out = partial + ((size_t)run * get_num_groups(0) + group) * METRIC_COLUMNS;
+    __global float *out = partial + slot * METRIC_COLUMNS;
 #if LOCAL > 1
     __local float values[LOCAL];
     for (uint c = 0; c < METRIC_COLUMNS; c++) {
-        values[lane] = columns[c];
+        values[lane] = lanes_sum(columns[c]);
         for (uint half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
             barrier(CLK_LOCAL_MEM_FENCE);
             if (lane < half_size)
@@ -55,6 +59,6 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
     }
 #else
     for (uint c = 0; c < METRIC_COLUMNS; c++)
-        out[c] = columns[c];
+        out[c] = lanes_sum(columns[c]);
 #endif
 }

@@ -6,7 +6,8 @@
  *
  * Parameters lie layer by layer, the R runs of a layer behind one another (host/net/layout.h). A
  * chunk is a piece of one layer: run r's begins at word chunk.x + r * chunk.y and is chunk.z long,
- * a multiple of VW.
+ * a multiple of VW; chunk.w is 1 + the layer whose weights it is cut from, or 0 for biases.
+ * With PANELS, weights are kept in panels too (cl/panels.clh), for the block plan.
  *
  * The step's row of the table (per run: steps + 1 rows of TABLE_COLUMNS; row t + 1 is step t's)
  * holds METRIC_COLUMNS metrics, then the gradient's norm, 1 when the update was skipped, and the
@@ -15,6 +16,7 @@
 #include "common.clh"
 #include "hyper.clh"
 #include "metrics_sum.clh"
+#include "panels.clh"
 #include "vector.clh"
 
 #ifndef OPTIMIZER /* 0 adam, 1 adamw, 2 sgd */
@@ -22,6 +24,9 @@
 #endif
 #ifndef LOCAL
 #define LOCAL 1
+#endif
+#ifndef PANELS
+#define PANELS 0
 #endif
 #define COLUMN_NORM METRIC_COLUMNS
 #define COLUMN_SKIPPED (METRIC_COLUMNS + 1)
@@ -59,11 +64,11 @@ mimus_gradient_sum(uint splits, ulong split_stride, __global const uint4 *restri
     __global float *g = gradient + chunk.x + (size_t)run * chunk.y;
     floatv squared = (floatv)(0.0f);
     for (uint i = lane * VW; i < chunk.z; i += LOCAL * VW) {
-        floatv sum = vload(0, g + i);
+        floatv sum = loadv(0, g + i);
         for (uint z = 1; z < splits; z++)
-            sum += vload(0, g + z * split_stride + i);
-        vstore(sum, 0, g + i);
-        squared = mad(sum, sum, squared);
+            sum += loadv(0, g + z * split_stride + i);
+        storev(sum, 0, g + i);
+        squared = sum * sum + squared;
     }
     float total = group_sum(sumv(squared), values, lane);
     if (lane == 0)
@@ -86,23 +91,23 @@ mimus_metrics_sum(__global const float *restrict partial, uint groups,
 static inline floatv updated(floatv p, floatv g, __global float *moment1, __global float *moment2,
                              float lr, float decay, float beta1, float beta2, float epsilon,
                              float correction1, float correction2) {
-    floatv m = vload(0, moment1);
+    floatv m = loadv(0, moment1);
 #if OPTIMIZER == 1
     p -= lr * decay * p;
 #else
-    g = mad((floatv)(decay), p, g);
+    g = decay * p + g;
 #endif
 #if OPTIMIZER == 2
-    m = mad((floatv)(beta1), m, g);
-    vstore(m, 0, moment1);
+    m = beta1 * m + g;
+    storev(m, 0, moment1);
     (void)moment2, (void)beta2, (void)epsilon, (void)correction1, (void)correction2;
     return p - lr * m;
 #else
-    floatv v = vload(0, moment2);
-    m = mad((floatv)(beta1), m, (1.0f - beta1) * g);
-    v = mad((floatv)(beta2), v, (1.0f - beta2) * g * g);
-    vstore(m, 0, moment1);
-    vstore(v, 0, moment2);
+    floatv v = loadv(0, moment2);
+    m = beta1 * m + (1.0f - beta1) * g;
+    v = beta2 * v + (1.0f - beta2) * g * g;
+    storev(m, 0, moment1);
+    storev(v, 0, moment2);
     return p - lr / correction1 * m / (sqrt(v / correction2) + epsilon);
 #endif
 }
@@ -113,6 +118,7 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
              __global const float *restrict gradient, __global const float *restrict squares,
              __global float *restrict parameters, __global float *restrict moment1,
              __global float *restrict moment2, /* sgd: moment1 again, unused */
+             __global float *restrict panels, __global float *restrict turned, /* or unused */
              __global float *restrict table, uint table_rows, uint step) {
     __local float values[LOCAL];
     uint run = get_global_id(1), index = get_group_id(0), lane = get_local_id(0);
@@ -127,8 +133,8 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
     int good = is_finite_bits(norm) && is_finite_bits(row[0]);
     float correction1 = before[COLUMN_CORRECTION1], correction2 = before[COLUMN_CORRECTION2];
     if (good) { /* 1 - b^(k+1) = b (1 - b^k) + (1 - b): no power, no cancellation */
-        correction1 = mad(beta1, correction1, 1.0f - beta1);
-        correction2 = mad(beta2, correction2, 1.0f - beta2);
+        correction1 = beta1 * correction1 + (1.0f - beta1);
+        correction2 = beta2 * correction2 + (1.0f - beta2);
     }
     if (index == 0 && lane == 0) {
         row[COLUMN_NORM] = norm;
@@ -145,10 +151,27 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
     uint4 chunk = chunks[index];
     size_t at = chunk.x + (size_t)run * chunk.y;
     for (uint i = lane * VW; i < chunk.z; i += LOCAL * VW) {
-        floatv p = vload(0, parameters + at + i);
-        floatv g = vload(0, gradient + at + i) * shrink;
-        vstore(updated(p, g, moment1 + at + i, moment2 + at + i, lr, h.weight_decay, beta1, beta2,
-                       epsilon, correction1, correction2),
-               0, parameters + at + i);
+        floatv p = loadv(0, parameters + at + i);
+        floatv g = loadv(0, gradient + at + i) * shrink;
+        p = updated(p, g, moment1 + at + i, moment2 + at + i, lr, h.weight_decay, beta1, beta2,
+                    epsilon, correction1, correction2);
+        storev(p, 0, parameters + at + i);
+        if (PANELS && chunk.w > 0)
+            panels_write(panels, turned, chunk.w - 1, run,
+                         chunk.x - weights_at[chunk.w - 1] + i, p);
     }
+}
+
+/* The panels of the parameters as they are. */
+__attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
+mimus_panels(__global const uint4 *restrict chunks, __global const float *restrict parameters,
+             __global float *restrict panels, __global float *restrict turned) {
+    uint run = get_global_id(1);
+    uint4 chunk = chunks[get_group_id(0)];
+    __global const float *p = parameters + chunk.x + (size_t)run * chunk.y;
+    if (chunk.w == 0)
+        return;
+    for (uint i = get_local_id(0) * VW; i < chunk.z; i += LOCAL * VW)
+        panels_write(panels, turned, chunk.w - 1, run, chunk.x - weights_at[chunk.w - 1] + i,
+                     loadv(0, p + i));
 }

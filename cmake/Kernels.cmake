@@ -1,11 +1,11 @@
 # mimus_kernels(TARGET FOLDER dir)
 #
-# Embeds every .cl and .clh of the folder into the target as bytes, and has clang compile every .cl with
+# Embeds every .cl, .clh and .inc of the folder into the target as bytes, and has clang compile every .cl with
 # its default settings, so that a broken kernel breaks the build and not a user's evening.
 function(mimus_kernels target)
   cmake_parse_arguments(KERNELS "" "FOLDER" "" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/${KERNELS_FOLDER})
-  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cl ${folder}/*.clh)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cl ${folder}/*.clh ${folder}/*.inc)
   set(embedded ${PROJECT_BINARY_DIR}/kernels.c)
   add_custom_command(
     OUTPUT ${embedded}
@@ -21,7 +21,7 @@ function(mimus_kernels target)
   endif()
   set(stamps)
   file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cl)
-  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.clh)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.clh ${folder}/*.inc)
   foreach(kernel ${kernels})
     get_filename_component(name ${kernel} NAME)
     set(stamp ${PROJECT_BINARY_DIR}/kernel-check/${name}.stamp)

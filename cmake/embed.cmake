@@ -1,5 +1,5 @@
-# Writes OUTPUT: every .cl and .clh of FOLDER as a NUL-ended byte array, and the table of them.
-file(GLOB files ${FOLDER}/*.cl ${FOLDER}/*.clh)
+# Writes OUTPUT: every .cl, .clh and .inc of FOLDER as a NUL-ended byte array, and the table of them.
+file(GLOB files ${FOLDER}/*.cl ${FOLDER}/*.clh ${FOLDER}/*.inc)
 list(SORT files)
 set(arrays "")
 set(table "")

@@ -304,6 +304,7 @@ typedef struct mimus_bench_options {
     uint32_t epochs;               /* 2 or more; 0: 3 */
     uint32_t batch;
     const char *hidden; /* as the setting of that name: "128,128" */
+    const char *plan;   /* "auto", "phased", "block" */
     const char *gemm;   /* "auto", "clblast", "tile" */
 } mimus_bench_options;
 

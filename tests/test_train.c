@@ -267,13 +267,14 @@ START_TEST(an_epoch_without_a_step_ends_the_run) {
 }
 END_TEST
 
-/* Decay of a million times 1 a step: what is applied is not finite after seven. */
+/* Decay of a million times a million a step: what is applied is not finite after four, before the
+ * loss. */
 START_TEST(parameters_that_are_not_finite_are_not_kept) {
     char *summary;
     set("hidden", "none");
     set("lr", "1e6");
     set("optimizer", "adamw");
-    set("weight_decay", "1");
+    set("weight_decay", "1e6");
     test_fails(mimus_train(&source, config, run_a, NULL, &summary), MIMUS_ERR_DIVERGED,
                "last.safetensors: tensor \"layers.0.weight\" holds a number that is not finite");
     check_ended(summary, "diverged");

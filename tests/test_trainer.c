@@ -42,6 +42,11 @@ typedef struct workshop {
     mimus__trainer *trainer;
 } workshop;
 
+/* Every test is run on both plans. */
+static const mimus__plan plans[] = {MIMUS__PLAN_PHASED, MIMUS__PLAN_BLOCK};
+enum { PLANS = sizeof plans / sizeof *plans };
+static mimus__plan plan;
+
 static mimus_config *new_config(void) {
     mimus_config *config;
     test_ok(mimus_config_new(&config));
@@ -57,6 +62,7 @@ static mimus_config *new_config(void) {
     config->stack = 2;
     config->clip = 1.0;
     config->heldout = 0.2;
+    config->plan = plan;
     config->gemm = MIMUS__GEMM_TILE;
     return config;
 }
@@ -122,6 +128,7 @@ static void check_same(const mimus__model *a, const mimus__model *b) {
 }
 
 START_TEST(learns_with_one_read_an_epoch) {
+    plan = plans[_i];
     workshop w;
     mimus__epoch_result result;
     open_workshop(&w, 1, 0);
@@ -149,6 +156,7 @@ START_TEST(learns_with_one_read_an_epoch) {
 END_TEST
 
 START_TEST(repeats_bit_for_bit) {
+    plan = plans[_i];
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -162,6 +170,7 @@ START_TEST(repeats_bit_for_bit) {
 END_TEST
 
 START_TEST(three_shards_equal_one) {
+    plan = plans[_i];
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -178,6 +187,7 @@ START_TEST(three_shards_equal_one) {
 END_TEST
 
 START_TEST(a_resumed_run_equals_an_uninterrupted_one) {
+    plan = plans[_i];
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -195,6 +205,7 @@ END_TEST
 
 /* Runs that share a pass end where they end alone. */
 START_TEST(runs_of_one_pass_equal_solo_runs) {
+    plan = plans[_i];
     workshop together;
     mimus__epoch_result results[3], alone;
     open_workshop(&together, 3, 0);
@@ -229,6 +240,7 @@ END_TEST
 /* A sense that turns into NaN on the device: its step is skipped in every epoch, the others learn.
  */
 START_TEST(a_nan_skips_its_step) {
+    plan = plans[_i];
     workshop w;
     mimus__epoch_result result;
     const float nan = NAN;
@@ -251,6 +263,7 @@ END_TEST
 
 /* A bad run never harms its neighbours. */
 START_TEST(a_run_that_diverges_leaves_the_others_alone) {
+    plan = plans[_i];
     workshop good, bad;
     mimus__epoch_result results[3];
     open_workshop(&good, 3, 0);
@@ -270,17 +283,41 @@ START_TEST(a_run_that_diverges_leaves_the_others_alone) {
 }
 END_TEST
 
+START_TEST(plans_agree) {
+    workshop w[PLANS];
+    mimus__epoch_result results[PLANS][3];
+    for (int p = 0; p < PLANS; p++) {
+        plan = plans[p];
+        open_workshop(&w[p], 3, 0);
+        ck_assert(mimus__trainer_has(w[p].trainer, MIMUS__STEP_BLOCK) == (p == 1));
+        train(&w[p], 0, 2, results[p]);
+    }
+    for (uint32_t r = 0; r < 3; r++) {
+        size_t count = mimus__shape_parameters(&w[0].models[r]->shape);
+        for (uint32_t t = 0; t < results[0][r].steps; t++)
+            ck_assert_float_eq_tol(results[0][r].step_loss[t], results[1][r].step_loss[t], 1e-4f);
+        ck_assert_double_eq_tol(results[0][r].heldout.loss, results[1][r].heldout.loss, 1e-4);
+        for (size_t i = 0; i < count; i++)
+            ck_assert_float_eq_tol(w[0].models[r]->parameters[i], w[1].models[r]->parameters[i],
+                                   5e-3f);
+    }
+    close_workshop(&w[0]);
+    close_workshop(&w[1]);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("trainer");
     TCase *all = tcase_create("trainer");
     tcase_add_checked_fixture(all, open_device, close_device);
-    tcase_add_test(all, learns_with_one_read_an_epoch);
-    tcase_add_test(all, repeats_bit_for_bit);
-    tcase_add_test(all, three_shards_equal_one);
-    tcase_add_test(all, a_resumed_run_equals_an_uninterrupted_one);
-    tcase_add_test(all, runs_of_one_pass_equal_solo_runs);
-    tcase_add_test(all, a_nan_skips_its_step);
-    tcase_add_test(all, a_run_that_diverges_leaves_the_others_alone);
+    tcase_add_loop_test(all, learns_with_one_read_an_epoch, 0, PLANS);
+    tcase_add_loop_test(all, repeats_bit_for_bit, 0, PLANS);
+    tcase_add_loop_test(all, three_shards_equal_one, 0, PLANS);
+    tcase_add_loop_test(all, a_resumed_run_equals_an_uninterrupted_one, 0, PLANS);
+    tcase_add_loop_test(all, runs_of_one_pass_equal_solo_runs, 0, PLANS);
+    tcase_add_loop_test(all, a_nan_skips_its_step, 0, PLANS);
+    tcase_add_loop_test(all, a_run_that_diverges_leaves_the_others_alone, 0, PLANS);
+    tcase_add_test(all, plans_agree);
     suite_add_tcase(suite, all);
     return test_run(suite);
 }

@@ -121,6 +121,11 @@ static const char *included_name(const char *line, size_t length, size_t *name_l
 
 static mimus_status add_source(text *out, const char *file, const char *source, bool *included);
 
+/* A template may come many times, but not inside of itself. */
+static bool is_template(const char *name, size_t length) {
+    return length > 4 && memcmp(name + length - 4, ".inc", 4) == 0;
+}
+
 /* `included` (every embedded file) keeps a file from coming twice, and an include of itself from
  * never ending. */
 static mimus_status add_include(text *out, const char *file, unsigned line, const char *name,
@@ -134,6 +139,7 @@ static mimus_status add_include(text *out, const char *file, unsigned line, cons
     if (!included[index]) {
         included[index] = true;
         MIMUS_TRY(add_source(out, found->name, embedded_source(index), included));
+        included[index] = !is_template(name, length);
     }
     MIMUS_TRY(add_line_mark(out, line + 1, file));
 out:

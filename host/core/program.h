@@ -31,8 +31,9 @@ typedef struct mimus__program {
 
 /* Build cl/<file> ("loss.cl") for the device; may take seconds where a driver's cache is cold.
  * `#include "x.clh"` lines are replaced by the embedded file, each once, whatever #if they stand
- * in. Options: -cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros; never fast-math (opencl.md 25).
- * MIMUS_ERR_DEVICE names file and device and carries the first error of the build log. */
+ * in; those of a template, "x.inc", every time. Options: -cl-std=CL1.2 -cl-mad-enable
+ * -cl-no-signed-zeros; never fast-math (opencl.md 25). MIMUS_ERR_DEVICE names file and device and
+ * carries the first error of the build log. */
 mimus_status mimus__program_build(mimus__program *out, mimus__device *device, const char *file,
                                   const mimus__defines *defines);
 /* The same for a source in memory; `file` names it in messages. For tests and self-tests. */

@@ -2,6 +2,7 @@
 
 #include "alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SEGMENT_ALIGN = 1024 };
@@ -24,13 +25,14 @@ mimus__layout mimus__layout_of(const mimus__shape *shape, uint32_t runs, uint32_
 }
 
 static uint32_t cut(mimus__chunk *chunks, uint32_t count, size_t begin, size_t size,
-                    uint32_t floats) {
+                    uint32_t floats, uint32_t weights) {
     for (size_t done = 0; done < size; done += floats, count++) {
         size_t here = size - done < floats ? size - done : floats;
         if (chunks != NULL)
             chunks[count] = (mimus__chunk){.begin = (uint32_t)(begin + done),
                                            .stride = (uint32_t)size,
-                                           .count = (uint32_t)here};
+                                           .count = (uint32_t)here,
+                                           .weights = weights};
     }
     return count;
 }
@@ -39,8 +41,8 @@ static uint32_t cut_all(const mimus__layout *layout, uint32_t floats, mimus__chu
     uint32_t count = 0;
     for (uint32_t l = 0; l < layout->shape.layers; l++) {
         size_t in = layout->padded[l], out = layout->padded[l + 1];
-        count = cut(chunks, count, layout->weight[l], in * out, floats);
-        count = cut(chunks, count, layout->bias[l], out, floats);
+        count = cut(chunks, count, layout->weight[l], in * out, floats, l + 1);
+        count = cut(chunks, count, layout->bias[l], out, floats, 0);
     }
     return count;
 }
@@ -57,6 +59,27 @@ mimus_status mimus__layout_chunks(const mimus__layout *layout, uint32_t floats,
     cut_all(layout, floats, *chunks);
 out:
     return status;
+}
+
+static void list_number(char *text, size_t room, size_t number) {
+    size_t used = strlen(text);
+    snprintf(text + used, room - used, used > 0 ? ",%zu" : "%zu", number);
+}
+
+void mimus__layout_define(const mimus__layout *layout, mimus__layout_tables *tables,
+                          mimus__defines *defines) {
+    uint32_t layers = layout->shape.layers;
+    *tables = (mimus__layout_tables){.widths = ""};
+    for (uint32_t l = 0; l <= layers; l++)
+        list_number(tables->widths, sizeof tables->widths, layout->padded[l]);
+    for (uint32_t l = 0; l < layers; l++) {
+        list_number(tables->weights, sizeof tables->weights, layout->weight[l]);
+        list_number(tables->biases, sizeof tables->biases, layout->bias[l]);
+    }
+    mimus__define_number(defines, "LAYERS", layers);
+    mimus__define_text(defines, "WIDTHS", tables->widths);
+    mimus__define_text(defines, "WEIGHTS_AT", tables->weights);
+    mimus__define_text(defines, "BIASES_AT", tables->biases);
 }
 
 /* Copy between the P numbers of a run and the image, one way or the other. */

@@ -9,6 +9,7 @@
 #define MIMUS_HOST_LAYOUT_H
 
 #include "model.h"
+#include "program.h"
 
 typedef struct mimus__layout {
     mimus__shape shape;
@@ -21,15 +22,27 @@ typedef struct mimus__layout {
 
 mimus__layout mimus__layout_of(const mimus__shape *shape, uint32_t runs, uint32_t pad);
 
-/* A piece of one layer: run r's begins at float begin + r * stride and has count floats; the
- * uint4 of cl/optimizer.cl. */
+/* A piece of one layer: run r's begins at float begin + r * stride and has count floats; weights is
+ * 1
+ * + the layer whose weights it is cut from, 0 for biases. The uint4 of cl/optimizer.cl. */
 typedef struct mimus__chunk {
-    uint32_t begin, stride, count, unused;
+    uint32_t begin, stride, count, weights;
 } mimus__chunk;
 
 /* Cut a run's numbers into chunks of at most `floats` (a multiple of 16). Free with free(). */
 mimus_status mimus__layout_chunks(const mimus__layout *layout, uint32_t floats,
                                   mimus__chunk **chunks, uint32_t *count);
+
+/* The texts of cl/layout.clh's tables, and the settings that carry them; the texts must outlive the
+ * defines. */
+typedef struct mimus__layout_tables {
+    char widths[12 * (MIMUS__MAX_LAYERS + 1)];
+    char weights[12 * MIMUS__MAX_LAYERS];
+    char biases[12 * MIMUS__MAX_LAYERS];
+} mimus__layout_tables;
+
+void mimus__layout_define(const mimus__layout *layout, mimus__layout_tables *tables,
+                          mimus__defines *defines);
 
 /* Between the P numbers of model.h and an image of the device's `total` floats; padding in the
  * image is left alone. */

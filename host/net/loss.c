@@ -14,9 +14,9 @@ struct mimus__loss {
     const mimus__buffer *hyper;
     uint32_t runs, capacity, heads, actions;
     uint32_t rows_a_group;
-    mimus__buffer head_weights;   /* (runs, H) */
-    mimus__buffer action_weights; /* (runs, A) */
-    mimus__buffer partial;        /* (runs, groups, columns) */
+    mimus__loss_weights weights;
+    mimus__buffer turned;  /* (runs, groups, A, lanes): a CPU's scratch */
+    mimus__buffer partial; /* (runs, groups, columns) */
     mimus__program program;
     mimus__kernel kernel;
 };
@@ -35,20 +35,29 @@ out:
     return status;
 }
 
+mimus_status mimus__loss_define(mimus__defines *defines, char **offsets, const mimus_schema *schema,
+                                const mimus__row_layout *layout, mimus__geometry geometry) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(head_offsets(offsets, schema));
+    mimus__define_number(defines, "HEADS", schema->heads);
+    mimus__define_text(defines, "HEAD_OFFSETS", *offsets);
+    mimus__define_number(defines, "LANES", mimus__geometry_lanes(geometry));
+    mimus__define_number(defines, "ACTION_WORDS", layout->action_words);
+    mimus__define_number(defines, "MASKS", layout->mask_words > 0);
+    mimus__define_number(defines, "WEIGHT_WORD", layout->weight_word);
+out:
+    return status;
+}
+
 static mimus_status build(mimus__loss *loss, mimus__device *device, const mimus_schema *schema,
                           const mimus__row_layout *layout, uint32_t width) {
     mimus_status status = MIMUS_OK;
     char *offsets = NULL;
     mimus__defines defines = {0};
-    MIMUS_TRY(head_offsets(&offsets, schema));
     mimus__geometry_define(loss->geometry, &defines);
-    mimus__define_number(&defines, "HEADS", schema->heads);
-    mimus__define_text(&defines, "HEAD_OFFSETS", offsets);
-    mimus__define_number(&defines, "LOGIT_WIDTH", width);
-    mimus__define_number(&defines, "ACTION_WORDS", layout->action_words);
-    mimus__define_number(&defines, "MASKS", layout->mask_words > 0);
-    mimus__define_number(&defines, "WEIGHT_WORD", layout->weight_word);
+    MIMUS_TRY(mimus__loss_define(&defines, &offsets, schema, layout, loss->geometry));
     mimus__define_number(&defines, "LABEL_WORDS", layout->label_words);
+    mimus__define_number(&defines, "LOGIT_WIDTH", width);
     mimus__define_number(&defines, "ROWS", loss->rows_a_group);
     MIMUS_TRY(mimus__program_build(&loss->program, device, "masked_log_softmax.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&loss->kernel, &loss->program, "mimus_masked_log_softmax"));
@@ -64,6 +73,37 @@ static mimus_status ones(const mimus__buffer *buffer) {
     return mimus__buffer_fill(buffer, 0, word, buffer->bytes);
 }
 
+mimus_status mimus__loss_weights_new(mimus__loss_weights *out, mimus__device *device, uint32_t runs,
+                                     const mimus_schema *schema) {
+    mimus_status status = MIMUS_OK;
+    *out = (mimus__loss_weights){.head_count = schema->heads,
+                                 .action_count = mimus__schema_actions(schema)};
+    MIMUS_TRY(mimus__buffer_new(&out->heads, device, (size_t)runs * out->head_count * 4,
+                                "the heads' weights"));
+    MIMUS_TRY(mimus__buffer_new(&out->actions, device, (size_t)runs * out->action_count * 4,
+                                "the actions' weights"));
+    MIMUS_TRY(ones(&out->heads));
+    MIMUS_TRY(ones(&out->actions));
+out:
+    return status;
+}
+
+void mimus__loss_weights_free(mimus__loss_weights *weights) {
+    mimus__buffer_free(&weights->heads);
+    mimus__buffer_free(&weights->actions);
+}
+
+mimus_status mimus__loss_weights_set(mimus__loss_weights *weights, uint32_t run, const float *heads,
+                                     const float *actions) {
+    mimus_status status = MIMUS_OK;
+    size_t head_bytes = weights->head_count * sizeof(float);
+    size_t action_bytes = weights->action_count * sizeof(float);
+    MIMUS_TRY(mimus__buffer_write(&weights->heads, run * head_bytes, heads, head_bytes));
+    MIMUS_TRY(mimus__buffer_write(&weights->actions, run * action_bytes, actions, action_bytes));
+out:
+    return status;
+}
+
 mimus_status mimus__loss_new(mimus__loss **out, mimus__device *device, const mimus_schema *schema,
                              const mimus__row_layout *layout, const mimus__buffer *hyper,
                              uint32_t runs, uint32_t capacity, uint32_t width) {
@@ -77,16 +117,14 @@ mimus_status mimus__loss_new(mimus__loss **out, mimus__device *device, const mim
     loss->heads = schema->heads;
     loss->actions = mimus__schema_actions(schema);
     loss->rows_a_group = loss->geometry.local == 1 ? ROWS_CPU : loss->geometry.local;
-    MIMUS_TRY(mimus__buffer_new(&loss->head_weights, device, (size_t)runs * loss->heads * 4,
-                                "the heads' weights"));
-    MIMUS_TRY(mimus__buffer_new(&loss->action_weights, device, (size_t)runs * loss->actions * 4,
-                                "the actions' weights"));
-    MIMUS_TRY(mimus__buffer_new(&loss->partial, device,
-                                (size_t)runs * mimus__loss_groups(loss, capacity) *
-                                    mimus__loss_columns(loss) * 4,
+    MIMUS_TRY(mimus__loss_weights_new(&loss->weights, device, runs, schema));
+    size_t groups = (size_t)runs * mimus__loss_groups(loss, capacity);
+    uint32_t lanes = mimus__geometry_lanes(loss->geometry);
+    MIMUS_TRY(mimus__buffer_new(&loss->turned, device,
+                                (lanes > 1 ? groups * loss->actions : 1) * lanes * 4,
+                                "the loss's scratch"));
+    MIMUS_TRY(mimus__buffer_new(&loss->partial, device, groups * mimus__loss_columns(loss) * 4,
                                 "the loss's partial sums"));
-    MIMUS_TRY(ones(&loss->head_weights));
-    MIMUS_TRY(ones(&loss->action_weights));
     MIMUS_TRY(build(loss, device, schema, layout, width));
     *out = loss;
     loss = NULL;
@@ -100,25 +138,23 @@ void mimus__loss_free(mimus__loss *loss) {
         return;
     mimus__kernel_free(&loss->kernel);
     mimus__program_free(&loss->program);
-    mimus__buffer_free(&loss->head_weights);
-    mimus__buffer_free(&loss->action_weights);
+    mimus__loss_weights_free(&loss->weights);
+    mimus__buffer_free(&loss->turned);
     mimus__buffer_free(&loss->partial);
     free(loss);
 }
 
 mimus_status mimus__loss_weigh(mimus__loss *loss, uint32_t run, const float *head_weights,
                                const float *action_weights) {
-    mimus_status status = MIMUS_OK;
-    size_t head_bytes = loss->heads * sizeof(float), action_bytes = loss->actions * sizeof(float);
-    MIMUS_TRY(mimus__buffer_write(&loss->head_weights, run * head_bytes, head_weights, head_bytes));
-    MIMUS_TRY(mimus__buffer_write(&loss->action_weights, run * action_bytes, action_weights,
-                                  action_bytes));
-out:
-    return status;
+    return mimus__loss_weights_set(&loss->weights, run, head_weights, action_weights);
+}
+
+uint32_t mimus__metric_columns(uint32_t heads) {
+    return 1 + 3 * heads;
 }
 
 uint32_t mimus__loss_columns(const mimus__loss *loss) {
-    return 1 + 3 * loss->heads;
+    return mimus__metric_columns(loss->heads);
 }
 
 mimus_status mimus__loss_run(mimus__loss *loss, uint32_t rows, uint32_t counted,
@@ -127,9 +163,10 @@ mimus_status mimus__loss_run(mimus__loss *loss, uint32_t rows, uint32_t counted,
         &loss->kernel,
         mimus__geometry_grid(loss->geometry, mimus__loss_groups(loss, rows), loss->runs),
         MIMUS_ARG_U32(rows), MIMUS_ARG_U32(loss->capacity), MIMUS_ARG_F32(1.0f / (float)counted),
-        MIMUS_ARG_BUFFER(loss->hyper), MIMUS_ARG_BUFFER(&loss->head_weights),
-        MIMUS_ARG_BUFFER(&loss->action_weights), MIMUS_ARG_BUFFER(logits.buffer),
-        MIMUS_ARG_BUFFER(labels), MIMUS_ARG_BUFFER(&loss->partial));
+        MIMUS_ARG_BUFFER(loss->hyper), MIMUS_ARG_BUFFER(&loss->weights.heads),
+        MIMUS_ARG_BUFFER(&loss->weights.actions), MIMUS_ARG_BUFFER(logits.buffer),
+        MIMUS_ARG_BUFFER(labels), MIMUS_ARG_BUFFER(&loss->turned),
+        MIMUS_ARG_BUFFER(&loss->partial));
 }
 
 const mimus__buffer *mimus__loss_partial(const mimus__loss *loss) {
@@ -138,4 +175,8 @@ const mimus__buffer *mimus__loss_partial(const mimus__loss *loss) {
 
 uint32_t mimus__loss_groups(const mimus__loss *loss, uint32_t rows) {
     return mimus__divide_up(rows, loss->rows_a_group);
+}
+
+mimus__sums mimus__loss_sums(const mimus__loss *loss, uint32_t rows) {
+    return (mimus__sums){&loss->partial, mimus__loss_groups(loss, rows)};
 }

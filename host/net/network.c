@@ -18,20 +18,27 @@ static size_t activation_bytes(const mimus__network *network, uint32_t layer) {
            sizeof(float);
 }
 
+static mimus_status make_numbers(mimus__network *network) {
+    mimus_status status = MIMUS_OK;
+    size_t bytes = network->layout.total * sizeof(float);
+    MIMUS_TRY(mimus__buffer_new(&network->parameters, network->device, bytes, "the parameters"));
+    if (network->trains)
+        MIMUS_TRY(mimus__buffer_new(&network->gradient, network->device, bytes * network->splits,
+                                    "the gradients"));
+out:
+    return status;
+}
+
 static mimus_status make_buffers(mimus__network *network) {
     mimus_status status = MIMUS_OK;
     const mimus__layout *layout = &network->layout;
     mimus__device *device = network->device;
     uint32_t layers = layout->shape.layers;
-    size_t bytes = layout->total * sizeof(float);
-    MIMUS_TRY(mimus__buffer_new(&network->parameters, device, bytes, "the parameters"));
     for (uint32_t l = 0; l <= layers; l++)
         MIMUS_TRY(mimus__buffer_new(&network->activation[l], device, activation_bytes(network, l),
                                     "a layer's outputs"));
     if (!network->trains)
         return MIMUS_OK;
-    MIMUS_TRY(mimus__buffer_new(&network->gradient, device,
-                                bytes * mimus__gemm_splits(network->gemm), "the gradients"));
     for (uint32_t l = 1; l < layers; l++) {
         MIMUS_TRY(mimus__buffer_new(&network->delta[l], device, activation_bytes(network, l),
                                     "a layer's gradients"));
@@ -41,6 +48,11 @@ static mimus_status make_buffers(mimus__network *network) {
     }
 out:
     return status;
+}
+
+/* gelu's derivative is taken at X W + b; tanh's too, where dropout has changed the output. */
+static bool needs_pre(const mimus__shape *shape, bool dropout) {
+    return shape->activation == MIMUS__GELU || (shape->activation == MIMUS__TANH && dropout);
 }
 
 mimus_status mimus__network_new(mimus__network **out, mimus__device *device,
@@ -53,17 +65,38 @@ mimus_status mimus__network_new(mimus__network **out, mimus__device *device,
     network->device = device;
     network->trains = trains;
     network->dropout_hyper = dropout_hyper;
-    network->keeps_pre = trains && (shape->activation == MIMUS__GELU ||
-                                    (shape->activation == MIMUS__TANH && dropout_hyper != NULL));
+    network->keeps_pre = trains && needs_pre(shape, dropout_hyper != NULL);
     MIMUS_TRY(make_gemm(network, shape, runs, rows, gemm));
     network->layout = mimus__layout_of(shape, runs, mimus__gemm_width_pad(network->gemm));
     network->capacity = mimus__network_padded_rows(network, rows);
+    network->splits = mimus__gemm_splits(network->gemm);
+    MIMUS_TRY(make_numbers(network));
     MIMUS_TRY(make_buffers(network));
     if (dropout_hyper != NULL) {
         mimus__defines none = {0};
         MIMUS_TRY(mimus__program_build(&network->dropout_program, device, "dropout.cl", &none));
         MIMUS_TRY(mimus__kernel_new(&network->dropout, &network->dropout_program, "mimus_dropout"));
     }
+    *out = network;
+    network = NULL;
+out:
+    mimus__network_free(network);
+    return status;
+}
+
+mimus_status mimus__network_new_numbers(mimus__network **out, mimus__device *device,
+                                        const mimus__shape *shape, uint32_t runs, bool dropout,
+                                        uint32_t splits) {
+    enum { WIDTH_PAD = 16 };
+    mimus_status status = MIMUS_OK;
+    mimus__network *network = NULL;
+    MIMUS_TRY(mimus__alloc(&network, 1, sizeof *network));
+    network->device = device;
+    network->trains = true;
+    network->splits = splits;
+    network->keeps_pre = needs_pre(shape, dropout);
+    network->layout = mimus__layout_of(shape, runs, WIDTH_PAD);
+    MIMUS_TRY(make_numbers(network));
     *out = network;
     network = NULL;
 out:

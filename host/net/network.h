@@ -11,9 +11,10 @@
 
 typedef struct mimus__network {
     mimus__device *device;
-    mimus__gemm *gemm;
+    mimus__gemm *gemm; /* NULL: numbers alone, for who computes on them otherwise (block_plan.h) */
     mimus__layout layout;
     uint32_t capacity; /* rows of a batch, padded */
+    uint32_t splits;   /* partial sums that a gradient comes in */
     bool trains;       /* has gradients */
     bool keeps_pre;    /* the derivative needs X W + b: gelu, and tanh under dropout */
     const mimus__buffer *dropout_hyper; /* borrowed; NULL: no dropout */
@@ -34,6 +35,10 @@ mimus_status mimus__network_new(mimus__network **out, mimus__device *device,
                                 const mimus__shape *shape, uint32_t runs, uint32_t rows,
                                 mimus__gemm_kind gemm, bool trains,
                                 const mimus__buffer *dropout_hyper);
+/* Only parameters and `splits` partial gradients: forward and backward may not be called. */
+mimus_status mimus__network_new_numbers(mimus__network **out, mimus__device *device,
+                                        const mimus__shape *shape, uint32_t runs, bool dropout,
+                                        uint32_t splits);
 void mimus__network_free(mimus__network *network);
 
 /* The input (activation 0) and logits (activation L) as matrices of every run. */

@@ -46,27 +46,38 @@ out:
 static mimus_status build(mimus__optimizer *optimizer) {
     mimus_status status = MIMUS_OK;
     mimus__defines defines = {0};
+    mimus__layout_tables tables;
+    const mimus__panels *panels = optimizer->panels;
     mimus__geometry_define(optimizer->geometry, &defines);
     mimus__define_number(&defines, "OPTIMIZER", (uint64_t)optimizer->kind);
     mimus__define_number(&defines, "METRIC_COLUMNS", optimizer->metric_columns);
+    mimus__define_number(&defines, "PANELS", panels != NULL);
+    if (panels != NULL) {
+        mimus__layout_define(&optimizer->network->layout, &tables, &defines);
+        mimus__panels_define(panels, &defines);
+    }
     MIMUS_TRY(mimus__program_build(&optimizer->program, optimizer->network->device, "optimizer.cl",
                                    &defines));
     MIMUS_TRY(mimus__kernel_new(&optimizer->sum, &optimizer->program, "mimus_gradient_sum"));
     MIMUS_TRY(mimus__kernel_new(&optimizer->update, &optimizer->program, "mimus_update"));
     MIMUS_TRY(mimus__kernel_new(&optimizer->metrics, &optimizer->program, "mimus_metrics_sum"));
+    if (panels != NULL)
+        MIMUS_TRY(mimus__kernel_new(&optimizer->write_panels, &optimizer->program, "mimus_panels"));
 out:
     return status;
 }
 
 mimus_status mimus__optimizer_new(mimus__optimizer **out, mimus__network *network,
-                                  const mimus_config *config, const mimus__buffer *hyper,
-                                  uint32_t metric_columns, uint32_t steps) {
+                                  const mimus__panels *panels, const mimus_config *config,
+                                  const mimus__buffer *hyper, uint32_t metric_columns,
+                                  uint32_t steps) {
     mimus_status status = MIMUS_OK;
     mimus__optimizer *optimizer = NULL;
     MIMUS_TRY(mimus__alloc(&optimizer, 1, sizeof *optimizer));
     *optimizer = (mimus__optimizer){
         .geometry = mimus__geometry_of(network->device),
         .network = network,
+        .panels = panels,
         .kind = config->optimizer,
         .beta1 = (float)config->beta1,
         .beta2 = (float)config->beta2,
@@ -91,6 +102,7 @@ void mimus__optimizer_free(mimus__optimizer *optimizer) {
     mimus__kernel_free(&optimizer->sum);
     mimus__kernel_free(&optimizer->update);
     mimus__kernel_free(&optimizer->metrics);
+    mimus__kernel_free(&optimizer->write_panels);
     mimus__program_free(&optimizer->program);
     mimus__buffer_free(&optimizer->chunks);
     mimus__buffer_free(&optimizer->squares);
@@ -104,41 +116,56 @@ uint32_t mimus__optimizer_columns(const mimus__optimizer *optimizer) {
     return optimizer->metric_columns + MIMUS__TABLE_EXTRA;
 }
 
-mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, const mimus__loss *loss,
-                                   uint32_t rows, uint32_t step, float rate) {
+mimus_status mimus__optimizer_write_panels(mimus__optimizer *optimizer) {
+    const mimus__panels *panels = optimizer->panels;
+    if (panels == NULL)
+        return MIMUS_OK;
+    return mimus__launch(&optimizer->write_panels,
+                         mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count,
+                                              optimizer->network->layout.runs),
+                         MIMUS_ARG_BUFFER(&optimizer->chunks),
+                         MIMUS_ARG_BUFFER(&optimizer->network->parameters),
+                         MIMUS_ARG_BUFFER(&panels->plain), MIMUS_ARG_BUFFER(&panels->turned));
+}
+
+mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step,
+                                   float rate) {
     mimus_status status = MIMUS_OK;
     const mimus__network *network = optimizer->network;
     const mimus__buffer *moment2 =
         optimizer->kind == MIMUS__SGD ? &optimizer->moment1 : &optimizer->moment2;
+    const mimus__panels *panels = optimizer->panels;
+    const mimus__buffer *plain = panels != NULL ? &panels->plain : &network->parameters;
+    const mimus__buffer *turned = panels != NULL ? &panels->turned : &network->parameters;
     mimus__grid grid =
         mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count, network->layout.runs);
     MIMUS_TRY(mimus__launch(
-        &optimizer->sum, grid, MIMUS_ARG_U32(mimus__gemm_splits(network->gemm)),
-        MIMUS_ARG_U64(network->layout.total), MIMUS_ARG_BUFFER(&optimizer->chunks),
-        MIMUS_ARG_BUFFER(&network->gradient), MIMUS_ARG_BUFFER(&optimizer->squares),
-        MIMUS_ARG_BUFFER(mimus__loss_partial(loss)), MIMUS_ARG_U32(mimus__loss_groups(loss, rows)),
-        MIMUS_ARG_BUFFER(&optimizer->table), MIMUS_ARG_U32(optimizer->table_rows),
-        MIMUS_ARG_U32(step)));
+        &optimizer->sum, grid, MIMUS_ARG_U32(network->splits), MIMUS_ARG_U64(network->layout.total),
+        MIMUS_ARG_BUFFER(&optimizer->chunks), MIMUS_ARG_BUFFER(&network->gradient),
+        MIMUS_ARG_BUFFER(&optimizer->squares), MIMUS_ARG_BUFFER(sums.partial),
+        MIMUS_ARG_U32(sums.groups), MIMUS_ARG_BUFFER(&optimizer->table),
+        MIMUS_ARG_U32(optimizer->table_rows), MIMUS_ARG_U32(step)));
     MIMUS_TRY(mimus__launch(
         &optimizer->update, grid, MIMUS_ARG_F32(rate), MIMUS_ARG_F32(optimizer->beta1),
         MIMUS_ARG_F32(optimizer->beta2), MIMUS_ARG_F32(optimizer->epsilon),
         MIMUS_ARG_BUFFER(optimizer->hyper), MIMUS_ARG_BUFFER(&optimizer->chunks),
         MIMUS_ARG_BUFFER(&network->gradient), MIMUS_ARG_BUFFER(&optimizer->squares),
         MIMUS_ARG_BUFFER(&network->parameters), MIMUS_ARG_BUFFER(&optimizer->moment1),
-        MIMUS_ARG_BUFFER(moment2), MIMUS_ARG_BUFFER(&optimizer->table),
-        MIMUS_ARG_U32(optimizer->table_rows), MIMUS_ARG_U32(step)));
+        MIMUS_ARG_BUFFER(moment2), MIMUS_ARG_BUFFER(plain), MIMUS_ARG_BUFFER(turned),
+        MIMUS_ARG_BUFFER(&optimizer->table), MIMUS_ARG_U32(optimizer->table_rows),
+        MIMUS_ARG_U32(step)));
 out:
     return status;
 }
 
-mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, const mimus__loss *loss,
-                                      uint32_t rows, const mimus__buffer *table,
-                                      uint32_t table_rows, uint32_t row) {
+mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, mimus__sums sums,
+                                      const mimus__buffer *table, uint32_t table_rows,
+                                      uint32_t row) {
     return mimus__launch(
         &optimizer->metrics,
         mimus__geometry_grid(optimizer->geometry, 1, optimizer->network->layout.runs),
-        MIMUS_ARG_BUFFER(mimus__loss_partial(loss)), MIMUS_ARG_U32(mimus__loss_groups(loss, rows)),
-        MIMUS_ARG_BUFFER(table), MIMUS_ARG_U32(table_rows), MIMUS_ARG_U32(row));
+        MIMUS_ARG_BUFFER(sums.partial), MIMUS_ARG_U32(sums.groups), MIMUS_ARG_BUFFER(table),
+        MIMUS_ARG_U32(table_rows), MIMUS_ARG_U32(row));
 }
 
 /* Byte offset of a run's row of the table. */

@@ -6,6 +6,7 @@
 
 #include "loss.h"
 #include "network.h"
+#include "panels.h"
 
 /* Columns behind the metrics' in a row of the table. */
 typedef enum mimus__table_column {
@@ -18,7 +19,8 @@ typedef enum mimus__table_column {
 
 typedef struct mimus__optimizer {
     mimus__geometry geometry;
-    mimus__network *network; /* borrowed */
+    mimus__network *network;     /* borrowed */
+    const mimus__panels *panels; /* borrowed; NULL: none are kept */
     mimus__optimizer_kind kind;
     float beta1, beta2, epsilon;
     const mimus__buffer *hyper; /* borrowed */
@@ -32,25 +34,30 @@ typedef struct mimus__optimizer {
     mimus__buffer table;   /* (R, steps + 1, metric_columns + MIMUS__TABLE_EXTRA); row 0 carries the
                               corrections into the epoch, row t + 1 is step t's */
     mimus__program program;
-    mimus__kernel sum, update, metrics;
+    mimus__kernel sum, update, metrics, write_panels;
 } mimus__optimizer;
 
-/* Moments, table and corrections start at zero. */
+/* Moments, table and corrections start at zero. With `panels` every update writes them too. */
 mimus_status mimus__optimizer_new(mimus__optimizer **out, mimus__network *network,
-                                  const mimus_config *config, const mimus__buffer *hyper,
-                                  uint32_t metric_columns, uint32_t steps);
+                                  const mimus__panels *panels, const mimus_config *config,
+                                  const mimus__buffer *hyper, uint32_t metric_columns,
+                                  uint32_t steps);
 void mimus__optimizer_free(mimus__optimizer *optimizer);
 
 uint32_t mimus__optimizer_columns(const mimus__optimizer *optimizer);
 
-/* Enqueue: step `step` of the epoch with lr * rate; `loss` just ran on `rows` rows. */
-mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, const mimus__loss *loss,
-                                   uint32_t rows, uint32_t step, float rate);
+/* Enqueue: write the panels from the parameters, after these were set. Without panels, nothing. */
+mimus_status mimus__optimizer_write_panels(mimus__optimizer *optimizer);
+
+/* Enqueue: step `step` of the epoch with lr * rate, from the network's partial gradients and the
+ * batch's sums. */
+mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step,
+                                   float rate);
 
 /* Enqueue: the metrics alone, into row `row` of a table (R, table_rows, metric_columns). */
-mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, const mimus__loss *loss,
-                                      uint32_t rows, const mimus__buffer *table,
-                                      uint32_t table_rows, uint32_t row);
+mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, mimus__sums sums,
+                                      const mimus__buffer *table, uint32_t table_rows,
+                                      uint32_t row);
 
 /* Enqueue: carry the corrections of the last row into row 0, for the next epoch. */
 mimus_status mimus__optimizer_carry(mimus__optimizer *optimizer);

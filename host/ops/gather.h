@@ -20,6 +20,24 @@ typedef struct mimus__batch {
     uint32_t width;    /* of x, padded; columns past S * stack stay zero */
 } mimus__batch;
 
+/* How senses are normalised, x = (sense - mean) * scale, of every run. */
+typedef struct mimus__normalisation {
+    uint32_t senses;     /* S */
+    mimus__buffer mean;  /* (runs, S) */
+    mimus__buffer scale; /* (runs, S) */
+} mimus__normalisation;
+
+/* 0 and 1. Blocks. */
+mimus_status mimus__normalisation_new(mimus__normalisation *out, mimus__device *device,
+                                      uint32_t runs, uint32_t senses);
+void mimus__normalisation_free(mimus__normalisation *normalisation);
+/* One run's; both (S). Blocks. */
+mimus_status mimus__normalisation_set(mimus__normalisation *normalisation, uint32_t run,
+                                      const float *mean, const float *scale);
+
+/* b of cl/sampler.clh for n rows. */
+uint32_t mimus__sampler_half_bits(uint32_t n);
+
 /* `store` and `hyper` (runs of mimus__hyper) are borrowed and must outlive the gather.
  * Normalisation is 0 and 1 until set. */
 mimus_status mimus__gather_new(mimus__gather **out, mimus__device *device,

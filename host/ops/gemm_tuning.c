@@ -1,10 +1,9 @@
 #include "gemm_tuning.h"
 
-#include "file.h"
 #include "gemm_trial.h"
 #include "text.h"
+#include "tuning.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,8 +125,7 @@ static mimus_status make_key(json_t **out, const mimus__device *device,
                              const mimus__gemm_problem *problem,
                              const mimus__gemm_type *const *types, uint32_t type_count) {
     mimus_status status = MIMUS_OK;
-    const mimus__device_info *info = mimus__device_get_info(device);
-    json_t *key = json_object(), *layers = json_array(), *names = json_array();
+    json_t *key = NULL, *layers = json_array(), *names = json_array();
     for (uint32_t i = 0; i < problem->count; i++) {
         const mimus__gemm_layer *layer = &problem->layers[i];
         MIMUS_TRY(mimus__json_append(
@@ -135,13 +133,7 @@ static mimus_status make_key(json_t **out, const mimus__device *device,
     }
     for (uint32_t i = 0; i < type_count; i++)
         MIMUS_TRY(mimus__json_append(names, json_string(types[i]->name)));
-    MIMUS_TRY(mimus__json_set(key, "mimus", json_string(MIMUS_VERSION)));
-    MIMUS_TRY(mimus__json_set(key, "platform", json_string(info->platform_name)));
-    MIMUS_TRY(mimus__json_set(key, "device", json_string(info->name)));
-    MIMUS_TRY(mimus__json_set(key, "version", json_string(info->version)));
-    MIMUS_TRY(mimus__json_set(key, "driver", json_string(info->driver)));
-    MIMUS_TRY(mimus__json_set(key, "units", json_integer(info->compute_units)));
-    MIMUS_TRY(mimus__json_set(key, "group", json_integer(mimus__geometry_of(device).local)));
+    MIMUS_TRY(mimus__tuning_key(&key, device));
     MIMUS_TRY(mimus__json_set(key, "rows", json_integer(problem->rows)));
     MIMUS_TRY(mimus__json_set(key, "layers", json_incref(layers)));
     MIMUS_TRY(mimus__json_set(key, "backends", json_incref(names)));
@@ -153,58 +145,25 @@ out:
     return status;
 }
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_text(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
-static mimus_status cache_path(char **out, const json_t *key) {
-    mimus_status status = MIMUS_OK;
-    char *folder = NULL, *text = NULL;
-    MIMUS_TRY(mimus__file_cache_folder(&folder));
-    MIMUS_TRY(mimus__json_text(&text, key, JSON_COMPACT));
-    MIMUS_TRY(mimus__text_format(out, "%s/gemm-%016" PRIx64 ".json", folder, hash_text(text)));
-out:
-    free(folder);
-    free(text);
-    return status;
-}
-
 /* The report of an earlier start and its choice; false: there is none that can be used. */
-static bool recall(json_t **report, choice *found, const char *path, const json_t *key,
-                   const mimus__device *device, const mimus__gemm_problem *problem,
-                   const mimus__gemm_type *const *types, uint32_t type_count) {
-    json_t *content = NULL;
+static bool recall(json_t **report, choice *found, const json_t *key, const mimus__device *device,
+                   const mimus__gemm_problem *problem, const mimus__gemm_type *const *types,
+                   uint32_t type_count) {
+    json_t *kept = mimus__tuning_recall("gemm", key);
     bool usable = false;
-    if (mimus__json_read(&content, path) != MIMUS_OK)
-        return false;
-    json_t *kept = json_object_get(content, "report");
     const char *chosen = json_string_value(json_object_get(kept, "chosen"));
     for (uint32_t i = 0; i < type_count && chosen != NULL; i++) {
         if (strcmp(types[i]->name, chosen) != 0)
             continue;
         const json_t *variant = json_object_get(json_object_get(kept, chosen), "variant");
-        usable = json_equal(json_object_get(content, "key"), key) && json_is_integer(variant) &&
-                 json_integer_value(variant) >= 0 &&
+        usable = json_is_integer(variant) && json_integer_value(variant) >= 0 &&
                  json_integer_value(variant) < types[i]->variants(device, problem);
         *found = (choice){.type = types[i], .variant = (uint32_t)json_integer_value(variant)};
     }
     if (usable)
         *report = json_incref(kept);
-    json_decref(content);
+    json_decref(kept);
     return usable;
-}
-
-/* A cache that cannot be written is no failure. */
-static void remember(const char *path, json_t *key, json_t *report) {
-    json_t *content = json_object();
-    if (mimus__json_set(content, "key", json_incref(key)) == MIMUS_OK &&
-        mimus__json_set(content, "report", json_incref(report)) == MIMUS_OK)
-        (void)mimus__json_write(path, content);
-    json_decref(content);
 }
 
 /* ---------------------------------------------------------------------------- front */
@@ -226,15 +185,14 @@ static mimus_status open_recalled(mimus__gemm_backend **out, const choice *found
 }
 
 /* Try them, open the best anew, so that nothing of the trials stays behind, and remember it. */
-static mimus_status find(mimus__gemm_backend **out, json_t *report, const char *path, json_t *key,
+static mimus_status find(mimus__gemm_backend **out, json_t *report, json_t *key,
                          mimus__device *device, const mimus__gemm_problem *problem,
                          const mimus__gemm_type *const *types, uint32_t type_count) {
     mimus_status status = MIMUS_OK;
     choice found;
     MIMUS_TRY(try_all(report, &found, device, problem, types, type_count));
     MIMUS_TRY(open_variant(out, found.type, device, problem, found.variant));
-    if (path != NULL)
-        remember(path, key, report);
+    mimus__tuning_remember("gemm", key, report);
 out:
     return status;
 }
@@ -246,19 +204,15 @@ mimus_status mimus__gemm_tune(mimus__gemm_backend **out, json_t **report, mimus_
     const mimus__gemm_type *tried[MIMUS__GEMM_MAX_TYPES];
     uint32_t tried_count;
     json_t *key = NULL, *recalled = NULL, *fresh = json_object();
-    char *path = NULL;
     choice found;
     *out = NULL;
     *report = NULL;
     MIMUS_TRY(select_types(tried, &tried_count, fresh, device, types, type_count));
     MIMUS_TRY(make_key(&key, device, problem, tried, tried_count));
-    if (cache_path(&path, key) != MIMUS_OK)
-        path = NULL;
-    bool cached = path != NULL &&
-                  recall(&recalled, &found, path, key, device, problem, tried, tried_count) &&
+    bool cached = recall(&recalled, &found, key, device, problem, tried, tried_count) &&
                   open_recalled(out, &found, recalled, device, problem) == MIMUS_OK;
     if (!cached)
-        MIMUS_TRY(find(out, fresh, path, key, device, problem, tried, tried_count));
+        MIMUS_TRY(find(out, fresh, key, device, problem, tried, tried_count));
     *report = json_incref(cached ? recalled : fresh);
     MIMUS_TRY(mimus__json_set(*report, "cached", json_boolean(cached)));
 out:
@@ -269,6 +223,5 @@ out:
     json_decref(key);
     json_decref(recalled);
     json_decref(fresh);
-    free(path);
     return status;
 }

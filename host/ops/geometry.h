@@ -16,6 +16,11 @@ typedef struct mimus__geometry {
 
 mimus__geometry mimus__geometry_of(const mimus__device *device);
 
+/* Rows that a work-item takes at once where rows are independent (cl/lanes.clh). */
+static inline uint32_t mimus__geometry_lanes(mimus__geometry geometry) {
+    return geometry.local == 1 ? geometry.width : 1;
+}
+
 /* Define LOCAL and VW. */
 void mimus__geometry_define(mimus__geometry geometry, mimus__defines *defines);
 

@@ -209,3 +209,22 @@ void mimus__store_free(mimus__store *store) {
         mimus__buffer_free(&store->shard[s]);
     *store = (mimus__store){0};
 }
+
+void mimus__store_define(const mimus__store *store, uint32_t stack, mimus__defines *defines) {
+    mimus__define_number(defines, "SHARDS", store->shards);
+    mimus__define_number(defines, "SHARD_SHIFT", store->shift);
+    mimus__define_number(defines, "SENSES", store->layout.senses);
+    mimus__define_number(defines, "LABEL_WORDS", store->layout.label_words);
+    mimus__define_number(defines, "STACK", stack);
+    mimus__define_number(defines, "AGE_WORD", store->layout.age_word);
+}
+
+/* Kernels take 1, 2, 3, 4, 8 or 16 shards: the first is repeated in the places that no row leads
+ * to. */
+size_t mimus__store_arguments(const mimus__store *store, mimus__arg *arguments) {
+    uint32_t shards = store->shards;
+    uint32_t places = shards <= 4 ? shards : shards <= 8 ? 8 : 16;
+    for (uint32_t s = 0; s < places; s++)
+        arguments[s] = MIMUS_ARG_BUFFER(&store->shard[s < shards ? s : 0]);
+    return places;
+}

@@ -15,7 +15,7 @@
 #ifndef MIMUS_HOST_STORE_H
 #define MIMUS_HOST_STORE_H
 
-#include "buffer.h"
+#include "launch.h"
 #include "split.h"
 
 enum { MIMUS__MAX_SHARDS = 16 };
@@ -40,6 +40,13 @@ typedef struct mimus__store {
     uint32_t shift;
     mimus__buffer shard[MIMUS__MAX_SHARDS];
 } mimus__store;
+
+/* The settings of cl/gather.clh: shards, the row's words, `stack`. */
+void mimus__store_define(const mimus__store *store, uint32_t stack, mimus__defines *defines);
+
+/* The arguments that SHARD_PARAMETERS (cl/shards.clh) stands for into `arguments`, at most
+ * MIMUS__MAX_SHARDS; returns how many. */
+size_t mimus__store_arguments(const mimus__store *store, mimus__arg *arguments);
 
 /* Pack and upload the rows of `split`; blocks. `mean_weight` is the mean of the training part's
  * weights (1 without). `shard_bytes` bounds a shard; 0: what the device's largest buffer allows.

@@ -21,7 +21,8 @@ struct mimus__trainer {
     uint32_t batch, steps, heldout_steps;
     mimus__buffer hyper; /* (R) mimus__hyper */
     mimus__network *network;
-    mimus__gather *gather;
+    mimus__block_plan *block; /* the block plan; then no gather and no loss */
+    mimus__gather *gather;    /* the phased one's */
     mimus__loss *loss;
     mimus__optimizer *optimizer;
     mimus__buffer heldout_table; /* (R, heldout_steps, metric columns) */
@@ -96,7 +97,8 @@ static mimus_status weigh(mimus__trainer *trainer, uint32_t run, const mimus_con
                     : 1.0f;
         }
     }
-    MIMUS_TRY(mimus__loss_weigh(trainer->loss, run, heads, actions));
+    MIMUS_TRY(trainer->block != NULL ? mimus__block_plan_weigh(trainer->block, run, heads, actions)
+                                     : mimus__loss_weigh(trainer->loss, run, heads, actions));
 out:
     free(heads);
     free(actions);
@@ -140,11 +142,14 @@ static mimus_status load_models(mimus__trainer *trainer, const mimus__model *con
     mimus_status status = MIMUS_OK;
     mimus__optimizer *optimizer = trainer->optimizer;
     MIMUS_TRY(upload(trainer, models, parameters_of, &trainer->network->parameters));
+    MIMUS_TRY(mimus__optimizer_write_panels(optimizer));
     MIMUS_TRY(upload(trainer, models, moment1_of, &optimizer->moment1));
     MIMUS_TRY(upload(trainer, models, moment2_of, &optimizer->moment2));
     for (uint32_t r = 0; r < trainer->runs; r++) {
         const mimus__model *model = models[r];
-        MIMUS_TRY(mimus__gather_normalise(trainer->gather, r, model->mean, model->scale));
+        MIMUS_TRY(trainer->block != NULL
+                      ? mimus__block_plan_normalise(trainer->block, r, model->mean, model->scale)
+                      : mimus__gather_normalise(trainer->gather, r, model->mean, model->scale));
         if (model->state != NULL)
             MIMUS_TRY(mimus__optimizer_set_corrections(optimizer, r, model->state->correction1,
                                                        model->state->correction2));
@@ -157,7 +162,7 @@ out:
 static mimus_status make_report(mimus__trainer *trainer) {
     mimus_status status = MIMUS_OK;
     const mimus__optimizer *optimizer = trainer->optimizer;
-    size_t columns = mimus__loss_columns(trainer->loss);
+    size_t columns = mimus__metric_columns(trainer->heads);
     size_t image = trainer->network->layout.total;
     report_layout *layout = &trainer->layout;
     layout->heldout = optimizer->table.bytes / sizeof(float);
@@ -180,15 +185,34 @@ out:
     return status;
 }
 
-static mimus_status make_parts(mimus__trainer *trainer, const mimus_schema *schema,
-                               const mimus_config *const *configs, const mimus__shape *shape) {
+/* The plan that was asked for; without a word, blocks on CPU devices. */
+static bool wants_blocks(const mimus__trainer *trainer) {
+    const mimus_config *config = trainer->config;
+    if (config->plan != MIMUS__PLAN_AUTO)
+        return config->plan == MIMUS__PLAN_BLOCK;
+    return config->gemm == MIMUS__GEMM_AUTO && mimus__block_plan_suits(trainer->device);
+}
+
+static mimus_status make_block(mimus__trainer *trainer, const mimus_schema *schema,
+                               const mimus__shape *shape, bool dropout) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__network_new_numbers(
+        &trainer->network, trainer->device, shape, trainer->runs, dropout,
+        mimus__block_plan_slices(trainer->device, trainer->batch)));
+    MIMUS_TRY(mimus__block_plan_new(&trainer->block, trainer->network, trainer->store, schema,
+                                    &trainer->hyper, dropout, trainer->batch,
+                                    MIMUS__BLOCK_PLAN_FASTEST));
+out:
+    return status;
+}
+
+static mimus_status make_phases(mimus__trainer *trainer, const mimus_schema *schema,
+                                const mimus__shape *shape, bool dropout) {
     mimus_status status = MIMUS_OK;
     mimus__device *device = trainer->device;
     const mimus__buffer *hyper = &trainer->hyper;
-    MIMUS_TRY(make_hyper(trainer, configs));
     MIMUS_TRY(mimus__network_new(&trainer->network, device, shape, trainer->runs, trainer->batch,
-                                 trainer->config->gemm, true,
-                                 any_dropout(configs, trainer->runs) ? hyper : NULL));
+                                 trainer->config->gemm, true, dropout ? hyper : NULL));
     const mimus__network *network = trainer->network;
     MIMUS_TRY(mimus__gather_new(&trainer->gather, device, trainer->store, hyper, shape->stack,
                                 mimus__network_matrix(network, 0), trainer->runs, network->capacity,
@@ -196,8 +220,21 @@ static mimus_status make_parts(mimus__trainer *trainer, const mimus_schema *sche
     MIMUS_TRY(mimus__loss_new(&trainer->loss, device, schema, &trainer->store->layout, hyper,
                               trainer->runs, network->capacity,
                               network->layout.padded[shape->layers]));
-    MIMUS_TRY(mimus__optimizer_new(&trainer->optimizer, trainer->network, trainer->config, hyper,
-                                   mimus__loss_columns(trainer->loss), trainer->steps));
+out:
+    return status;
+}
+
+static mimus_status make_parts(mimus__trainer *trainer, const mimus_schema *schema,
+                               const mimus_config *const *configs, const mimus__shape *shape) {
+    mimus_status status = MIMUS_OK;
+    bool dropout = any_dropout(configs, trainer->runs);
+    MIMUS_TRY(make_hyper(trainer, configs));
+    MIMUS_TRY(wants_blocks(trainer) ? make_block(trainer, schema, shape, dropout)
+                                    : make_phases(trainer, schema, shape, dropout));
+    MIMUS_TRY(mimus__optimizer_new(
+        &trainer->optimizer, trainer->network,
+        trainer->block != NULL ? mimus__block_plan_panels(trainer->block) : NULL, trainer->config,
+        &trainer->hyper, mimus__metric_columns(trainer->heads), trainer->steps));
     MIMUS_TRY(make_report(trainer));
 out:
     return status;
@@ -237,6 +274,7 @@ void mimus__trainer_free(mimus__trainer *trainer) {
     (void)mimus__device_finish(trainer->device); /* buffers may still be in use */
     mimus__optimizer_free(trainer->optimizer);
     mimus__loss_free(trainer->loss);
+    mimus__block_plan_free(trainer->block);
     mimus__gather_free(trainer->gather);
     mimus__network_free(trainer->network);
     mimus__buffer_free(&trainer->hyper);
@@ -254,8 +292,12 @@ uint32_t mimus__trainer_steps(const mimus__trainer *trainer) {
     return trainer->steps;
 }
 
-const mimus__gemm *mimus__trainer_gemm(const mimus__trainer *trainer) {
-    return trainer->network->gemm;
+json_t *mimus__trainer_report(const mimus__trainer *trainer) {
+    if (trainer->block != NULL)
+        return json_pack("{ssso}", "plan", "block", "block",
+                         mimus__block_plan_report(trainer->block));
+    return json_pack("{ssso}", "plan", "phased", "gemm",
+                     mimus__gemm_report(trainer->network->gemm));
 }
 
 const mimus__network *mimus__trainer_network(const mimus__trainer *trainer) {
@@ -276,15 +318,28 @@ static float rate_of(const mimus__trainer *trainer, uint64_t global_step) {
     return (float)mimus__config_rate(trainer->config, global_step, all_steps, trainer->steps);
 }
 
+bool mimus__trainer_has(const mimus__trainer *trainer, mimus__step_phase phase) {
+    if (phase == MIMUS__STEP_OPTIMIZER)
+        return true;
+    return (phase == MIMUS__STEP_BLOCK) == (trainer->block != NULL);
+}
+
+/* What the latest batch of `rows` rows left. */
+static mimus__sums sums_of(const mimus__trainer *trainer, uint32_t rows) {
+    if (trainer->block != NULL)
+        return mimus__block_plan_sums(trainer->block);
+    return mimus__loss_sums(trainer->loss, mimus__network_padded_rows(trainer->network, rows));
+}
+
 mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase phase, uint32_t epoch,
                                   uint32_t step) {
     mimus__network *network = trainer->network;
-    uint32_t rows = rows_of(trainer, step, trainer->store->training);
-    uint32_t padded = mimus__network_padded_rows(network, rows);
+    uint32_t first = step * trainer->batch, rows = rows_of(trainer, step, trainer->store->training);
     uint64_t global_step = (uint64_t)epoch * trainer->steps + step;
+    uint32_t padded = trainer->block != NULL ? rows : mimus__network_padded_rows(network, rows);
     switch (phase) {
     case MIMUS__STEP_GATHER:
-        return mimus__gather_shuffled(trainer->gather, epoch, step * trainer->batch, rows, padded);
+        return mimus__gather_shuffled(trainer->gather, epoch, first, rows, padded);
     case MIMUS__STEP_FORWARD:
         return mimus__network_forward(network, padded, true, (uint32_t)global_step);
     case MIMUS__STEP_LOSS:
@@ -293,34 +348,47 @@ mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase pha
                                &mimus__gather_batch(trainer->gather)->labels);
     case MIMUS__STEP_BACKWARD:
         return mimus__network_backward(network, padded, (uint32_t)global_step);
+    case MIMUS__STEP_BLOCK:
+        return mimus__block_plan_train(trainer->block, epoch, first, rows, (uint32_t)global_step);
     default:
-        return mimus__optimizer_step(trainer->optimizer, trainer->loss, padded, step,
+        return mimus__optimizer_step(trainer->optimizer, sums_of(trainer, rows), step,
                                      rate_of(trainer, global_step));
     }
 }
 
 static mimus_status training_step(mimus__trainer *trainer, uint32_t epoch, uint32_t step) {
     mimus_status status = MIMUS_OK;
-    for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++)
-        MIMUS_TRY(mimus__trainer_phase(trainer, phase, epoch, step));
+    for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++) {
+        if (mimus__trainer_has(trainer, phase))
+            MIMUS_TRY(mimus__trainer_phase(trainer, phase, epoch, step));
+    }
     MIMUS_TRY(mimus__device_pace(trainer->device));
+out:
+    return status;
+}
+
+static mimus_status judge_by_phases(mimus__trainer *trainer, uint32_t first, uint32_t rows) {
+    mimus_status status = MIMUS_OK;
+    mimus__network *network = trainer->network;
+    uint32_t padded = mimus__network_padded_rows(network, rows);
+    MIMUS_TRY(
+        mimus__gather_in_order(trainer->gather, trainer->store->training, first, rows, padded));
+    MIMUS_TRY(mimus__network_forward(network, padded, false, 0));
+    MIMUS_TRY(mimus__loss_run(trainer->loss, padded, rows,
+                              mimus__network_matrix(network, network->layout.shape.layers),
+                              &mimus__gather_batch(trainer->gather)->labels));
 out:
     return status;
 }
 
 static mimus_status heldout_step(mimus__trainer *trainer, uint32_t step) {
     mimus_status status = MIMUS_OK;
-    mimus__network *network = trainer->network;
-    uint32_t rows = rows_of(trainer, step, trainer->store->heldout);
-    uint32_t padded = mimus__network_padded_rows(network, rows);
-    const mimus__batch *batch = mimus__gather_batch(trainer->gather);
-    mimus__matrix logits = mimus__network_matrix(network, network->layout.shape.layers);
-
-    MIMUS_TRY(mimus__gather_in_order(trainer->gather, trainer->store->training,
-                                     step * trainer->batch, rows, padded));
-    MIMUS_TRY(mimus__network_forward(network, padded, false, 0));
-    MIMUS_TRY(mimus__loss_run(trainer->loss, padded, rows, logits, &batch->labels));
-    MIMUS_TRY(mimus__optimizer_metrics(trainer->optimizer, trainer->loss, padded,
+    uint32_t first = step * trainer->batch, rows = rows_of(trainer, step, trainer->store->heldout);
+    MIMUS_TRY(trainer->block != NULL
+                  ? mimus__block_plan_in_order(trainer->block, trainer->store->training, first,
+                                               rows, false, 0)
+                  : judge_by_phases(trainer, first, rows));
+    MIMUS_TRY(mimus__optimizer_metrics(trainer->optimizer, sums_of(trainer, rows),
                                        &trainer->heldout_table, trainer->heldout_steps, step));
     MIMUS_TRY(mimus__device_pace(trainer->device));
 out:
@@ -401,7 +469,7 @@ static void fold(const mimus__trainer *trainer, const float *rows, size_t column
 
 static void read_result(mimus__trainer *trainer, uint32_t run, double rate,
                         mimus__epoch_result *result) {
-    size_t metric_columns = mimus__loss_columns(trainer->loss);
+    size_t metric_columns = mimus__metric_columns(trainer->heads);
     size_t columns = mimus__optimizer_columns(trainer->optimizer);
     const float *image = trainer->report_image;
     const float *table =
@@ -470,7 +538,7 @@ mimus_status mimus__trainer_save(const mimus__trainer *trainer, uint32_t run, mi
     size_t columns = mimus__optimizer_columns(trainer->optimizer);
     const float *last = image + trainer->layout.table +
                         ((size_t)run * (trainer->steps + 1) + trainer->steps) * columns +
-                        mimus__loss_columns(trainer->loss);
+                        mimus__metric_columns(trainer->heads);
     state->correction1 = last[MIMUS__COLUMN_CORRECTION1];
     state->correction2 = last[MIMUS__COLUMN_CORRECTION2];
     return MIMUS_OK;

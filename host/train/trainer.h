@@ -4,17 +4,19 @@
 #ifndef MIMUS_HOST_TRAINER_H
 #define MIMUS_HOST_TRAINER_H
 
+#include "block_plan.h"
 #include "optimizer.h"
 #include "statistics.h"
 
 typedef struct mimus__trainer mimus__trainer;
 
-/* What a step is made of, in its order. */
+/* What a step can be made of, in its order. */
 typedef enum mimus__step_phase {
     MIMUS__STEP_GATHER,
     MIMUS__STEP_FORWARD,
     MIMUS__STEP_LOSS,
     MIMUS__STEP_BACKWARD,
+    MIMUS__STEP_BLOCK, /* the block plan's: all of the above in one launch */
     MIMUS__STEP_OPTIMIZER,
     MIMUS__STEP_PHASES
 } mimus__step_phase;
@@ -57,11 +59,16 @@ mimus_status mimus__trainer_new(mimus__trainer **out, mimus__device *device,
 void mimus__trainer_free(mimus__trainer *trainer);
 
 uint32_t mimus__trainer_steps(const mimus__trainer *trainer); /* of an epoch */
-const mimus__gemm *mimus__trainer_gemm(const mimus__trainer *trainer);
+/* How the step is computed, for the run's summary: {"plan": "phased", "gemm": {...}} or {"plan":
+ * "block", "block": {...}}; a new reference. */
+json_t *mimus__trainer_report(const mimus__trainer *trainer);
 const mimus__network *mimus__trainer_network(const mimus__trainer *trainer);
 
-/* Enqueue one phase of step `step` of epoch `epoch`, as the epoch does. For whoever measures: a
- * phase that runs out of its order computes on what the latest ones left. */
+/* Whether the trainer's plan has such a phase. */
+bool mimus__trainer_has(const mimus__trainer *trainer, mimus__step_phase phase);
+
+/* Enqueue one phase that it has, of step `step` of epoch `epoch`, as the epoch does. For whoever
+ * measures: a phase that runs out of its order computes on what the latest ones left. */
 mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase phase, uint32_t epoch,
                                   uint32_t step);
 

@@ -79,9 +79,9 @@ out:
 }
 
 static const char *const phase_names[MIMUS__STEP_PHASES] = {
-    [MIMUS__STEP_GATHER] = "gather",       [MIMUS__STEP_FORWARD] = "forward",
-    [MIMUS__STEP_LOSS] = "loss",           [MIMUS__STEP_BACKWARD] = "backward",
-    [MIMUS__STEP_OPTIMIZER] = "optimizer",
+    [MIMUS__STEP_GATHER] = "gather", [MIMUS__STEP_FORWARD] = "forward",
+    [MIMUS__STEP_LOSS] = "loss",     [MIMUS__STEP_BACKWARD] = "backward",
+    [MIMUS__STEP_BLOCK] = "block",   [MIMUS__STEP_OPTIMIZER] = "optimizer",
 };
 
 static mimus_status describe_phase(json_t *list, const mimus__bench_run *run, int phase) {
@@ -111,8 +111,10 @@ static mimus_status describe_step(json_t *row, const mimus__bench_run *run) {
                           {"enqueue_seconds", run->enqueue},
                           {"enqueue_share", run->enqueue / run->step}));
     MIMUS_TRY(mimus__json_set(object, "phases", json_incref(phases)));
-    for (int p = 0; p < MIMUS__STEP_PHASES; p++)
-        MIMUS_TRY(describe_phase(phases, run, p));
+    for (int p = 0; p < MIMUS__STEP_PHASES; p++) {
+        if (run->cost.phase[p].launches > 0)
+            MIMUS_TRY(describe_phase(phases, run, p));
+    }
 out:
     json_decref(phases);
     return status;
@@ -158,7 +160,7 @@ static mimus_status describe_run(json_t *row, const mimus__bench_run *run) {
     json_t *before = child(row, "before");
     MIMUS_TRY(SET_NUMBERS(before, {"upload", run->upload}, {"prepare", run->prepare}));
     MIMUS_TRY(SET_COUNTERS(before, {"upload_bytes", run->upload_bytes}));
-    MIMUS_TRY(mimus__json_set(row, "gemm", json_incref(run->gemm)));
+    MIMUS_TRY(mimus__json_set(row, "plan", json_incref(run->plan)));
     json_t *epoch = child(row, "epoch");
     MIMUS_TRY(describe_epochs(epoch, &run->epochs));
     MIMUS_TRY(describe_floor(epoch, run));

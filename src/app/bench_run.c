@@ -39,7 +39,7 @@ static mimus_status set_up(session *s, const mimus__model *model) {
                                  &dataset->statistics, 1));
     MIMUS_TRY(mimus__device_finish(s->device));
     run->prepare = mimus__clock_seconds() - began;
-    run->gemm = mimus__gemm_report(mimus__trainer_gemm(s->trainer));
+    run->plan = mimus__trainer_report(s->trainer);
     run->rows = s->config->batch < run->training ? s->config->batch : run->training;
 out:
     return status;
@@ -91,9 +91,11 @@ static mimus_status run_phase(void *user, uint32_t index) {
 static mimus_status run_step(void *user, uint32_t index) {
     mimus_status status = MIMUS_OK;
     const timed *t = user;
-    for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++)
-        MIMUS_TRY(
-            mimus__trainer_phase(t->session->trainer, phase, 0, full_step(t->session, index)));
+    for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++) {
+        if (mimus__trainer_has(t->session->trainer, phase))
+            MIMUS_TRY(
+                mimus__trainer_phase(t->session->trainer, phase, 0, full_step(t->session, index)));
+    }
 out:
     return status;
 }
@@ -103,6 +105,8 @@ static mimus_status count_launches(session *s) {
     mimus_status status = MIMUS_OK;
     uint64_t reads = mimus__device_reads(s->device);
     for (mimus__step_phase phase = 0; phase < MIMUS__STEP_PHASES; phase++) {
+        if (!mimus__trainer_has(s->trainer, phase))
+            continue;
         uint64_t before = mimus__device_launches(s->device);
         MIMUS_TRY(mimus__trainer_phase(s->trainer, phase, 0, 0));
         s->run->launches[phase] = mimus__device_launches(s->device) - before;
@@ -142,6 +146,8 @@ static mimus_status time_step(session *s) {
     MIMUS_TRY(mimus__phase_step(&phase, 0));
     MIMUS_TRY(time_enqueue(s, &run->enqueue));
     for (t.phase = 0; t.phase < MIMUS__STEP_PHASES; t.phase++) {
+        if (!mimus__trainer_has(s->trainer, t.phase))
+            continue;
         MIMUS_TRY(mimus__bench_time(&run->phase[t.phase], s->device, s->effort, run_phase, &t));
         MIMUS_TRY(mimus__phase_step(&phase, 0));
     }
@@ -174,7 +180,7 @@ out:
 }
 
 void mimus__bench_run_clear(mimus__bench_run *run) {
-    json_decref(run->gemm);
+    json_decref(run->plan);
     mimus__bench_epochs_clear(&run->epochs);
     *run = (mimus__bench_run){0};
 }

@@ -10,7 +10,7 @@
 typedef struct mimus__bench_run {
     mimus__device_info device;
     mimus__bench_limits limits;
-    json_t *gemm;               /* mimus__gemm_report */
+    json_t *plan;               /* mimus__trainer_report */
     uint64_t bytes;             /* of device memory, while training */
     uint32_t training, heldout; /* samples */
 
@@ -25,7 +25,7 @@ typedef struct mimus__bench_run {
     uint32_t rows;
     mimus__bench_step cost;
     double phase[MIMUS__STEP_PHASES];      /* each alone, many times behind one another */
-    uint64_t launches[MIMUS__STEP_PHASES]; /* counted */
+    uint64_t launches[MIMUS__STEP_PHASES]; /* counted; phases that the plan has not are 0 */
     uint64_t reads;                        /* counted, of a whole step */
     double step;                           /* whole steps behind one another */
     double enqueue;                        /* the host's part of it */

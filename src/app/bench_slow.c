@@ -27,7 +27,9 @@ struct mimus__bench_slow {
     uint32_t heads, batch, steps, heldout_steps;
     mimus__buffer hyper;
     mimus__network *network;
-    mimus__gather *gather; /* its batch is where the host's go, too */
+    mimus__loss_weights ones; /* for the loss of a head */
+    mimus__buffer turned;     /* likewise: its scratch */
+    mimus__gather *gather;    /* its batch is where the host's go, too */
     mimus__loss *loss;
     mimus__optimizer *optimizer;
     mimus__program program;
@@ -69,24 +71,19 @@ static mimus_status build_head_loss(mimus__bench_slow *slow, const mimus_schema 
     const mimus__layout *network = &slow->network->layout;
     mimus__defines defines = {0};
     char *offsets = NULL;
-    size_t room = 12 * ((size_t)schema->heads + 1);
-    MIMUS_TRY(mimus__alloc(&offsets, room, 1));
-    size_t used = (size_t)snprintf(offsets, room, "0");
-    for (uint32_t h = 0, offset = 0; h < schema->heads; h++) {
-        offset += schema->head[h].actions;
-        used += (size_t)snprintf(offsets + used, room - used, ",%u", offset);
-    }
+    size_t groups = mimus__loss_groups(slow->loss, slow->network->capacity);
+    uint32_t lanes = mimus__geometry_lanes(slow->geometry);
     mimus__geometry_define(slow->geometry, &defines);
-    mimus__define_number(&defines, "HEADS", schema->heads);
-    mimus__define_text(&defines, "HEAD_OFFSETS", offsets);
+    MIMUS_TRY(mimus__loss_define(&defines, &offsets, schema, layout, slow->geometry));
     mimus__define_number(&defines, "LOGIT_WIDTH", network->padded[network->shape.layers]);
-    mimus__define_number(&defines, "ACTION_WORDS", layout->action_words);
-    mimus__define_number(&defines, "MASKS", layout->mask_words > 0);
-    mimus__define_number(&defines, "WEIGHT_WORD", layout->weight_word);
     mimus__define_number(&defines, "LABEL_WORDS", layout->label_words);
     mimus__define_number(&defines, "ROWS", rows_a_group(slow->loss));
     MIMUS_TRY(mimus__program_build(&slow->program, slow->device, "bench_head_loss.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&slow->head_loss, &slow->program, "bench_head_loss"));
+    MIMUS_TRY(mimus__loss_weights_new(&slow->ones, slow->device, 1, schema));
+    MIMUS_TRY(mimus__buffer_new(&slow->turned, slow->device,
+                                groups * slow->ones.action_count * lanes * sizeof(float),
+                                "the loss's scratch"));
 out:
     free(offsets);
     return status;
@@ -114,8 +111,8 @@ static mimus_status make_parts(mimus__bench_slow *slow, const mimus_schema *sche
     MIMUS_TRY(mimus__loss_new(&slow->loss, slow->device, schema, &slow->store->layout, &slow->hyper,
                               1, network->capacity, network->layout.padded[shape->layers]));
     uint32_t columns = mimus__loss_columns(slow->loss);
-    MIMUS_TRY(mimus__optimizer_new(&slow->optimizer, slow->network, slow->config, &slow->hyper,
-                                   columns, slow->steps));
+    MIMUS_TRY(mimus__optimizer_new(&slow->optimizer, slow->network, NULL, slow->config,
+                                   &slow->hyper, columns, slow->steps));
     MIMUS_TRY(mimus__buffer_new(&slow->heldout_row, slow->device, columns * sizeof(float),
                                 "a batch's metrics"));
     MIMUS_TRY(mimus__alloc(&slow->row, mimus__optimizer_columns(slow->optimizer), sizeof(float)));
@@ -246,6 +243,8 @@ void mimus__bench_slow_free(mimus__bench_slow *slow) {
     mimus__kernel_free(&slow->head_loss);
     mimus__program_free(&slow->program);
     mimus__optimizer_free(slow->optimizer);
+    mimus__loss_weights_free(&slow->ones);
+    mimus__buffer_free(&slow->turned);
     mimus__loss_free(slow->loss);
     mimus__gather_free(slow->gather);
     mimus__network_free(slow->network);
@@ -285,6 +284,7 @@ static mimus_status run_loss(mimus__bench_slow *slow, uint32_t padded, uint32_t 
             mimus__geometry_grid(slow->geometry, mimus__loss_groups(slow->loss, padded), 1),
             MIMUS_ARG_U32(h), MIMUS_ARG_U32(padded), MIMUS_ARG_F32(1.0f / (float)rows),
             MIMUS_ARG_BUFFER(logits.buffer), MIMUS_ARG_BUFFER(labels),
+            MIMUS_ARG_BUFFER(&slow->ones.actions), MIMUS_ARG_BUFFER(&slow->turned),
             MIMUS_ARG_BUFFER(mimus__loss_partial(slow->loss))));
 out:
     return status;
@@ -309,7 +309,8 @@ static mimus_status training_step(mimus__bench_slow *slow, uint32_t epoch, uint3
     MIMUS_TRY(mimus__network_forward(network, padded, true, (uint32_t)global_step));
     MIMUS_TRY(run_loss(slow, padded, rows));
     MIMUS_TRY(mimus__network_backward(network, padded, (uint32_t)global_step));
-    MIMUS_TRY(mimus__optimizer_step(slow->optimizer, slow->loss, padded, step, rate));
+    MIMUS_TRY(
+        mimus__optimizer_step(slow->optimizer, mimus__loss_sums(slow->loss, padded), step, rate));
     MIMUS_TRY(
         mimus__buffer_read(&slow->optimizer->table, (step + 1) * row_bytes, slow->row, row_bytes));
 out:
@@ -327,8 +328,8 @@ static mimus_status heldout_step(mimus__bench_slow *slow, uint32_t step) {
         MIMUS_TRY(mimus__gather_in_order(slow->gather, training, first, rows, padded));
     MIMUS_TRY(mimus__network_forward(slow->network, padded, false, 0));
     MIMUS_TRY(run_loss(slow, padded, rows));
-    MIMUS_TRY(
-        mimus__optimizer_metrics(slow->optimizer, slow->loss, padded, &slow->heldout_row, 1, 0));
+    MIMUS_TRY(mimus__optimizer_metrics(slow->optimizer, mimus__loss_sums(slow->loss, padded),
+                                       &slow->heldout_row, 1, 0));
     MIMUS_TRY(mimus__buffer_read(&slow->heldout_row, 0, slow->row, slow->heldout_row.bytes));
 out:
     return status;

@@ -26,14 +26,18 @@ mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mi
     mimus__bench_facts facts = {.shape = network->layout.shape,
                                 .runs = network->layout.runs,
                                 .rows = rows,
-                                .padded_rows = mimus__network_padded_rows(network, rows),
+                                .padded_rows = rows,
                                 .label_words = store->layout.label_words,
-                                .gemm = mimus__gemm_chosen(network->gemm),
-                                .packs = mimus__gemm_packs(network->gemm),
-                                .splits = mimus__gemm_splits(network->gemm),
+                                .blocks = mimus__trainer_has(trainer, MIMUS__STEP_BLOCK),
+                                .splits = network->splits,
                                 .keeps_pre = network->keeps_pre,
                                 .dropout = network->dropout_hyper != NULL,
                                 .optimizer = config->optimizer};
+    if (!facts.blocks) {
+        facts.padded_rows = mimus__network_padded_rows(network, rows);
+        facts.gemm = mimus__gemm_chosen(network->gemm);
+        facts.packs = mimus__gemm_packs(network->gemm);
+    }
     for (uint32_t l = 0; l <= facts.shape.layers; l++)
         facts.padded[l] = network->layout.padded[l];
     return facts;
@@ -142,6 +146,19 @@ static mimus__bench_cost backward_cost(const mimus__bench_facts *facts) {
     return cost;
 }
 
+/* What a block of rows keeps in its core's cache is not counted: rows in; weights of both orders
+ * and biases in, a partial gradient out, once a slice. */
+static mimus__bench_cost block_cost(const mimus__bench_facts *facts) {
+    mimus__bench_cost cost = {.operations = 0};
+    double row = (double)facts->shape.senses * facts->shape.stack + facts->label_words;
+    add(&cost, (double)facts->runs * row * facts->rows, 1);
+    for (uint32_t l = 0; l < facts->shape.layers; l++) {
+        cost.operations += (l > 0 ? 3 : 2) * product(facts, l);
+        add(&cost, facts->splits * ((l > 0 ? 3 : 2) * weights(facts, l) + 2 * biases(facts, l)), 0);
+    }
+    return cost;
+}
+
 /* The sum: all partial gradients in, one out. The update: gradient, parameters and moments in,
  * parameters and moments out. */
 static mimus__bench_cost optimizer_cost(const mimus__bench_facts *facts) {
@@ -151,15 +168,21 @@ static mimus__bench_cost optimizer_cost(const mimus__bench_facts *facts) {
         parameters += weights(facts, l) + biases(facts, l);
     add(&cost, (facts->splits + 1) * parameters, 1);
     add(&cost, (facts->optimizer == MIMUS__SGD ? 5 : 7) * parameters, 1);
+    for (uint32_t l = 0; facts->blocks && l < facts->shape.layers; l++) /* the panels */
+        add(&cost, (l > 0 ? 2 : 1) * weights(facts, l), 0);
     return cost;
 }
 
 mimus__bench_step mimus__bench_step_of(const mimus__bench_facts *facts) {
-    mimus__bench_step step = {.phase = {[MIMUS__STEP_GATHER] = gather_cost(facts),
-                                        [MIMUS__STEP_FORWARD] = forward_cost(facts),
-                                        [MIMUS__STEP_LOSS] = loss_cost(facts),
-                                        [MIMUS__STEP_BACKWARD] = backward_cost(facts),
-                                        [MIMUS__STEP_OPTIMIZER] = optimizer_cost(facts)}};
+    mimus__bench_step step = {.phase = {[MIMUS__STEP_OPTIMIZER] = optimizer_cost(facts)}};
+    if (facts->blocks) {
+        step.phase[MIMUS__STEP_BLOCK] = block_cost(facts);
+    } else {
+        step.phase[MIMUS__STEP_GATHER] = gather_cost(facts);
+        step.phase[MIMUS__STEP_FORWARD] = forward_cost(facts);
+        step.phase[MIMUS__STEP_LOSS] = loss_cost(facts);
+        step.phase[MIMUS__STEP_BACKWARD] = backward_cost(facts);
+    }
     for (int p = 0; p < MIMUS__STEP_PHASES; p++) {
         step.total.operations += step.phase[p].operations;
         step.total.bytes += step.phase[p].bytes;

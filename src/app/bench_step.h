@@ -26,7 +26,8 @@ typedef struct mimus__bench_facts {
     uint32_t padded[MIMUS__MAX_LAYERS + 1]; /* widths */
     uint32_t label_words;
     mimus__gemm_kind gemm;
-    bool packs; /* mimus__gemm_packs */
+    bool packs;  /* mimus__gemm_packs */
+    bool blocks; /* the block plan: gemm and packs mean nothing */
     uint32_t splits;
     bool keeps_pre, dropout;
     mimus__optimizer_kind optimizer;

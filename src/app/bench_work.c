@@ -76,6 +76,7 @@ static mimus_status make_config(mimus__bench_work *work, const named_workload *w
     MIMUS_TRY(set(work->config, "lr", workload->lr));
     MIMUS_TRY(set(work->config, "hidden", options->hidden));
     MIMUS_TRY(set(work->config, "batch", options->batch > 0 ? batch : NULL));
+    MIMUS_TRY(set(work->config, "plan", options->plan));
     MIMUS_TRY(set(work->config, "gemm", options->gemm));
     MIMUS_TRY(set(work->config, "epochs", epochs));
 out:

@@ -67,6 +67,7 @@ static const struct {
     {"update, adamw", mimus__selftest_optimizer, MIMUS__ADAMW, 1e-5},
     {"update, sgd", mimus__selftest_optimizer, MIMUS__SGD, 1e-5},
     {"ten steps", mimus__selftest_steps, 0, 1e-4},
+    {"ten steps, block plan", mimus__selftest_steps, 1, 1e-4},
 };
 
 typedef struct report {

@@ -2,6 +2,7 @@
 #include "selftest.h"
 
 #include "alloc.h"
+#include "block_plan.h"
 #include "hyper.clh"
 #include "optimizer.h"
 
@@ -33,12 +34,14 @@ typedef struct bench {
     mimus_config *config;
     uint32_t steps;
     bool invents; /* gradients that no network made */
+    bool blocks;  /* by the block plan */
     mimus__shape shape;
     mimus__hyper hyper[RUNS];
     float *parameters; /* (RUNS, P) to start with */
     mimus__store store;
     mimus__buffer device_hyper, heldout; /* heldout (RUNS, 1, columns) */
     mimus__network *network;
+    mimus__block_plan *block; /* the block plan; then no gather and no loss */
     mimus__gather *gather;
     mimus__loss *loss;
     mimus__optimizer *optimizer;
@@ -76,12 +79,9 @@ out:
     return status;
 }
 
-static mimus_status make_parts(bench *b) {
+static mimus_status make_phases(bench *b) {
     mimus_status status = MIMUS_OK;
     const mimus__selftest_sample *sample = b->sample;
-    MIMUS_TRY(mimus__store_new(&b->store, b->device, sample->recording, &sample->audit,
-                               &sample->split, STACK, 1.0, 0, NULL));
-    MIMUS_TRY(mimus__selftest_upload(&b->device_hyper, b->device, b->hyper, sizeof b->hyper));
     MIMUS_TRY(mimus__network_new(&b->network, b->device, &b->shape, RUNS, BATCH, b->config->gemm,
                                  true, b->config->dropout > 0 ? &b->device_hyper : NULL));
     const mimus__layout *layout = &b->network->layout;
@@ -91,9 +91,32 @@ static mimus_status make_parts(bench *b) {
     MIMUS_TRY(mimus__loss_new(&b->loss, b->device, sample->schema, &b->store.layout,
                               &b->device_hyper, RUNS, b->network->capacity,
                               layout->padded[b->shape.layers]));
-    size_t columns = mimus__loss_columns(b->loss);
-    MIMUS_TRY(mimus__optimizer_new(&b->optimizer, b->network, b->config, &b->device_hyper,
-                                   (uint32_t)columns, b->steps));
+out:
+    return status;
+}
+
+static mimus_status make_block(bench *b) {
+    mimus_status status = MIMUS_OK;
+    bool dropout = b->config->dropout > 0;
+    MIMUS_TRY(mimus__network_new_numbers(&b->network, b->device, &b->shape, RUNS, dropout,
+                                         mimus__block_plan_slices(b->device, BATCH)));
+    MIMUS_TRY(mimus__block_plan_new(&b->block, b->network, &b->store, b->sample->schema,
+                                    &b->device_hyper, dropout, BATCH, 0));
+out:
+    return status;
+}
+
+static mimus_status make_parts(bench *b) {
+    mimus_status status = MIMUS_OK;
+    const mimus__selftest_sample *sample = b->sample;
+    MIMUS_TRY(mimus__store_new(&b->store, b->device, sample->recording, &sample->audit,
+                               &sample->split, STACK, 1.0, 0, NULL));
+    MIMUS_TRY(mimus__selftest_upload(&b->device_hyper, b->device, b->hyper, sizeof b->hyper));
+    MIMUS_TRY(b->blocks ? make_block(b) : make_phases(b));
+    size_t columns = mimus__metric_columns(sample->schema->heads);
+    MIMUS_TRY(mimus__optimizer_new(&b->optimizer, b->network,
+                                   b->block != NULL ? mimus__block_plan_panels(b->block) : NULL,
+                                   b->config, &b->device_hyper, (uint32_t)columns, b->steps));
     MIMUS_TRY(
         mimus__buffer_new(&b->heldout, b->device, RUNS * columns * sizeof(float), "the self-test"));
 out:
@@ -109,7 +132,8 @@ static mimus_status weigh(bench *b) {
     for (uint32_t a = 0; a < b->shape.width[b->shape.layers]; a++)
         b->action_weights[a] = (double)(actions[a] = 1.0f + 0.5f * mimus__selftest_random(&rng));
     for (uint32_t r = 0; r < RUNS; r++)
-        MIMUS_TRY(mimus__loss_weigh(b->loss, r, heads, actions));
+        MIMUS_TRY(b->block != NULL ? mimus__block_plan_weigh(b->block, r, heads, actions)
+                                   : mimus__loss_weigh(b->loss, r, heads, actions));
 out:
     return status;
 }
@@ -123,7 +147,8 @@ static mimus_status normalise(bench *b) {
             mean[s] = mimus__selftest_random(&rng);
             scale[s] = 1.5f + mimus__selftest_random(&rng);
         }
-        MIMUS_TRY(mimus__gather_normalise(b->gather, r, mean, scale));
+        MIMUS_TRY(b->block != NULL ? mimus__block_plan_normalise(b->block, r, mean, scale)
+                                   : mimus__gather_normalise(b->gather, r, mean, scale));
         mimus__reference_set_normalisation(&b->reference[r], mean, scale);
     }
 out:
@@ -169,8 +194,7 @@ static mimus_status make_arrays(bench *b) {
     mimus_status status = MIMUS_OK;
     const mimus__layout *layout = &b->network->layout;
     size_t count = mimus__shape_parameters(&b->shape), layer = largest_layer(b->network);
-    MIMUS_TRY(mimus__alloc(&b->image, layout->total * mimus__gemm_splits(b->network->gemm),
-                           sizeof *b->image));
+    MIMUS_TRY(mimus__alloc(&b->image, layout->total * b->network->splits, sizeof *b->image));
     MIMUS_TRY(mimus__alloc(&b->numbers, layer > count ? layer : count, sizeof *b->numbers));
     MIMUS_TRY(mimus__alloc(&b->gradient, count, sizeof *b->gradient));
     MIMUS_TRY(mimus__alloc(&b->logits, (size_t)BATCH * b->shape.width[b->shape.layers],
@@ -192,6 +216,7 @@ static mimus_status open_bench(bench *b) {
     MIMUS_TRY(make_parts(b));
     MIMUS_TRY(make_arrays(b));
     MIMUS_TRY(mimus__network_set_parameters(b->network, b->parameters));
+    MIMUS_TRY(mimus__optimizer_write_panels(b->optimizer));
     MIMUS_TRY(weigh(b));
     for (uint32_t r = 0; r < RUNS; r++)
         MIMUS_TRY(make_reference(b, r));
@@ -203,6 +228,7 @@ out:
 static void close_bench(bench *b) {
     (void)mimus__device_finish(b->device); /* buffers may still be in use */
     mimus__optimizer_free(b->optimizer);
+    mimus__block_plan_free(b->block);
     mimus__loss_free(b->loss);
     mimus__gather_free(b->gather);
     mimus__network_free(b->network);
@@ -232,7 +258,7 @@ static place place_of(const bench *b, uint32_t step) {
     uint32_t training = b->store.training, batches = mimus__divide_up(training, BATCH);
     place at = {.epoch = step / batches, .first = step % batches * BATCH};
     at.rows = training - at.first < BATCH ? training - at.first : BATCH;
-    at.padded = mimus__network_padded_rows(b->network, at.rows);
+    at.padded = b->blocks ? at.rows : mimus__network_padded_rows(b->network, at.rows);
     return at;
 }
 
@@ -246,7 +272,7 @@ static mimus_status run_loss(bench *b, const place *at) {
 static mimus_status invent_gradient(bench *b, uint32_t step) {
     mimus_status status = MIMUS_OK;
     const mimus__layout *layout = &b->network->layout;
-    uint32_t splits = mimus__gemm_splits(b->network->gemm);
+    uint32_t splits = b->network->splits;
     size_t count = mimus__shape_parameters(&b->shape);
     memset(b->image, 0, layout->total * splits * sizeof *b->image);
     for (uint32_t r = 0; r < RUNS; r++) {
@@ -269,17 +295,32 @@ out:
     return status;
 }
 
+static mimus_status run_phases(bench *b, const place *at, uint32_t step) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__gather_shuffled(b->gather, at->epoch, at->first, at->rows, at->padded));
+    MIMUS_TRY(mimus__network_forward(b->network, at->padded, true, step));
+    MIMUS_TRY(run_loss(b, at));
+    if (!b->invents)
+        MIMUS_TRY(mimus__network_backward(b->network, at->padded, step));
+out:
+    return status;
+}
+
+static mimus__sums sums_of(const bench *b, uint32_t rows) {
+    return b->block != NULL
+               ? mimus__block_plan_sums(b->block)
+               : mimus__loss_sums(b->loss, mimus__network_padded_rows(b->network, rows));
+}
+
 static mimus_status run_step(bench *b, uint32_t step) {
     mimus_status status = MIMUS_OK;
     place at = place_of(b, step);
-    MIMUS_TRY(mimus__gather_shuffled(b->gather, at.epoch, at.first, at.rows, at.padded));
-    MIMUS_TRY(mimus__network_forward(b->network, at.padded, true, step));
-    MIMUS_TRY(run_loss(b, &at));
+    MIMUS_TRY(b->block != NULL
+                  ? mimus__block_plan_train(b->block, at.epoch, at.first, at.rows, step)
+                  : run_phases(b, &at, step));
     if (b->invents)
         MIMUS_TRY(invent_gradient(b, step));
-    else
-        MIMUS_TRY(mimus__network_backward(b->network, at.padded, step));
-    MIMUS_TRY(mimus__optimizer_step(b->optimizer, b->loss, at.padded, step, 1.0f));
+    MIMUS_TRY(mimus__optimizer_step(b->optimizer, sums_of(b, at.rows), step, 1.0f));
 out:
     return status;
 }
@@ -307,7 +348,8 @@ static void expect_step(bench *b, uint32_t run, uint32_t step) {
     mimus__reference_network *reference = &b->reference[run];
     mimus__reference_result result;
     place at = place_of(b, step);
-    double *row = b->want[run][step], *extra = row + mimus__loss_columns(b->loss);
+    double *row = b->want[run][step],
+           *extra = row + mimus__metric_columns(b->sample->schema->heads);
     fill_batch(b, run, &at);
     reference->step = step;
     bool applied;
@@ -327,14 +369,23 @@ static void expect_step(bench *b, uint32_t run, uint32_t step) {
 
 /* ----------------------------------------------------------------- held-out */
 
-static mimus_status run_heldout(bench *b) {
+static mimus_status judge_by_phases(bench *b, uint32_t rows) {
     mimus_status status = MIMUS_OK;
-    uint32_t rows = b->store.heldout < BATCH ? b->store.heldout : BATCH;
     place at = {.rows = rows, .padded = mimus__network_padded_rows(b->network, rows)};
     MIMUS_TRY(mimus__gather_in_order(b->gather, b->store.training, 0, rows, at.padded));
     MIMUS_TRY(mimus__network_forward(b->network, at.padded, false, 0));
     MIMUS_TRY(run_loss(b, &at));
-    MIMUS_TRY(mimus__optimizer_metrics(b->optimizer, b->loss, at.padded, &b->heldout, 1, 0));
+out:
+    return status;
+}
+
+static mimus_status run_heldout(bench *b) {
+    mimus_status status = MIMUS_OK;
+    uint32_t rows = b->store.heldout < BATCH ? b->store.heldout : BATCH;
+    MIMUS_TRY(b->block != NULL
+                  ? mimus__block_plan_in_order(b->block, b->store.training, 0, rows, false, 0)
+                  : judge_by_phases(b, rows));
+    MIMUS_TRY(mimus__optimizer_metrics(b->optimizer, sums_of(b, rows), &b->heldout, 1, 0));
     b->batch.reference.rows = rows;
     for (uint32_t i = 0; i < rows; i++)
         mimus__selftest_batch_set(&b->batch, i, b->store.training + i);
@@ -431,8 +482,7 @@ out:
 mimus_status mimus__selftest_steps(mimus__device *device, const mimus__selftest_sample *sample,
                                    int variant, mimus__verdict *verdict) {
     mimus_status status = MIMUS_OK;
-    bench b = {.device = device, .sample = sample, .steps = MOST_STEPS};
-    (void)variant;
+    bench b = {.device = device, .sample = sample, .steps = MOST_STEPS, .blocks = variant == 1};
     MIMUS_TRY(mimus_config_new(&b.config));
     b.config->activation = MIMUS__GELU; /* no kinks: small differences stay small */
     b.config->lr = 0.01;

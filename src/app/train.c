@@ -331,7 +331,7 @@ static mimus_status summary_json(json_t **out, const session *s) {
     MIMUS_TRY(mimus__json_set(object, "seconds", mimus__json_number(s->seconds)));
     MIMUS_TRY(device_json(&device, s->device));
     MIMUS_TRY(mimus__json_set(object, "device", json_incref(device)));
-    MIMUS_TRY(mimus__json_set(object, "gemm", mimus__gemm_report(mimus__trainer_gemm(s->trainer))));
+    MIMUS_TRY(mimus__json_set(object, "step", mimus__trainer_report(s->trainer)));
     MIMUS_TRY(mimus__json_set(object, "last", json_deep_copy(s->model->facts)));
     MIMUS_TRY(
         mimus__json_set(object, "best", s->best != NULL ? json_deep_copy(s->best) : json_null()));
@@ -457,7 +457,8 @@ out:
 
 /* The settings that a resume may change without changing what is learned. */
 static bool may_change(const char *key) {
-    const char *const free_keys[] = {"epochs", "device", "memory", "shard", "gemm", "patience"};
+    const char *const free_keys[] = {"epochs", "device", "memory",  "shard",
+                                     "plan",   "gemm",   "patience"};
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++) {
         if (strcmp(key, free_keys[i]) == 0)
             return true;

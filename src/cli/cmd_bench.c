@@ -121,6 +121,13 @@ static void phase_row(cli_table *table, const char *name, const json_t *phase, c
     table_cell(table, "%.0f", cli_number(phase, "launches"));
 }
 
+/* The tile or the back end of the products. */
+static const char *plan_detail(const json_t *plan) {
+    const json_t *block = json_object_get(plan, "block");
+    return block != NULL ? cli_text(block, "tile")
+                         : cli_text(json_object_get(plan, "gemm"), "chosen");
+}
+
 static void show_phases(const json_t *device) {
     static const char *const titles[] = {"phase",   "time",  "of step", "products",
                                          "of peak", "moves", "of best", "launches"};
@@ -135,12 +142,12 @@ static void show_phases(const json_t *device) {
         phase_row(table, cli_text(phase, "name"), phase, limits, whole);
     phase_row(table, "whole step", step, limits, whole);
     table_print(table, stdout, "  ");
-    printf("  A step is %s samples, matrix products by %s. Enqueuing it takes the host %s, %s of "
-           "it.\n",
-           human_count(cli_number(step, "rows")).text,
-           cli_text(json_object_get(device, "gemm"), "chosen"),
-           duration(cli_number(step, "enqueue_seconds")).text,
-           human_share(cli_number(step, "enqueue_share")).text);
+    const json_t *plan = json_object_get(device, "plan");
+    printf(
+        "  A step is %s samples by the %s plan (%s). Enqueuing it takes the host %s, %s of it.\n",
+        human_count(cli_number(step, "rows")).text, cli_text(plan, "plan"), plan_detail(plan),
+        duration(cli_number(step, "enqueue_seconds")).text,
+        human_share(cli_number(step, "enqueue_share")).text);
 }
 
 static void show_epoch(const json_t *device) {
@@ -266,7 +273,7 @@ static void show_result(const json_t *document) {
 
 typedef struct bench_request {
     cli_input input;
-    const char *device, *samples, *epochs, *batch, *hidden, *gemm, *report;
+    const char *device, *samples, *epochs, *batch, *hidden, *plan, *gemm, *report;
     cli_texts recordings;
     bool all, ablate, raw, quiet;
 } bench_request;
@@ -303,6 +310,7 @@ static bool make_options(const bench_request *request, mimus_source *source,
                                  .epochs = (uint32_t)epochs,
                                  .batch = (uint32_t)batch,
                                  .hidden = request->hidden,
+                                 .plan = request->plan,
                                  .gemm = request->gemm};
     return true;
 }
@@ -454,9 +462,14 @@ int cmd_bench(int argc, char **argv) {
          .value = "N,N,...",
          .help = "in place of the workload's",
          .text = &request.hidden},
+        {.name = "plan",
+         .value = "auto|phased|block",
+         .help = "how a step is computed",
+         .fallback = "auto",
+         .text = &request.plan},
         {.name = "gemm",
          .value = "auto|clblast|tile",
-         .help = "matrix products",
+         .help = "matrix products of the phased plan",
          .fallback = "auto",
          .text = &request.gemm},
         {.name = "device",

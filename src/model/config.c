@@ -92,7 +92,12 @@ static const setting fields[] = {
      U32(patience, 0, 1000000)},
     {{"device", "", "gpu|cpu|P:D|NAME", "OpenCL device; MIMUS_DEVICE, else the first GPU or CPU"},
      TEXT(device)},
-    {{"gemm", "auto", "auto|clblast|tile", "matrix products; auto: verified and timed"},
+    {{"plan", "auto", "auto|phased|block",
+      "a launch a phase (GPUs), or a block of rows through the whole step (CPUs)"},
+     CHOICE(plan, MIMUS__PLAN_AUTO)},
+    {{"gemm", "auto", "auto|clblast|tile",
+      "matrix products of the phased plan, which another than auto asks for; auto: verified and "
+      "timed"},
      CHOICE(gemm, MIMUS__GEMM_AUTO)},
     {{"memory", "0", "BYTES", "device memory to use, as 512M or 4G; 0: 80% of the device's"},
      NUMBER(BYTES, memory, 0, MAX_INTEGER, BOTH_IN)},
@@ -106,6 +111,7 @@ _Static_assert(sizeof(mimus__activation) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__optimizer_kind) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__schedule) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__class_weights) == sizeof(uint32_t), "enum size");
+_Static_assert(sizeof(mimus__plan) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__gemm_kind) == sizeof(uint32_t), "enum size");
 
 const mimus_config_field *mimus_config_describe(size_t index) {

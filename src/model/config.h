@@ -17,6 +17,8 @@ typedef enum mimus__gemm_kind {
     MIMUS__GEMM_TILE
 } mimus__gemm_kind;
 
+typedef enum mimus__plan { MIMUS__PLAN_AUTO, MIMUS__PLAN_PHASED, MIMUS__PLAN_BLOCK } mimus__plan;
+
 /* Names in the JSON file and on the command line are these, with "-" for "_" on the latter;
  * config.c's table holds the defaults and ranges. */
 struct mimus_config {
@@ -43,6 +45,7 @@ struct mimus_config {
     uint64_t seed;     /* below 2^63, as a JSON integer is */
     uint32_t patience; /* epochs without a better held-out loss; 0 = no early stopping */
     char *device;      /* "" = the default choice */
+    mimus__plan plan;
     mimus__gemm_kind gemm;
     uint64_t memory; /* bytes; 0 = 80% of the device's */
     uint64_t shard;  /* bytes; 0 = as large as the device allows */

@@ -490,15 +490,23 @@ bool mimus__reference_step(mimus__reference_network *network, const mimus__refer
 
 /* ----------------------------------------------------------------- sampling */
 
+/* MurmurHash3's finish with a key. */
+static uint32_t mix(uint32_t value, const mimus__philox *key) {
+    value = (value + key->word[0]) * 0x85EBCA6B;
+    value ^= value >> 13;
+    value = (value + key->word[1]) * 0xC2B2AE35;
+    return value ^ value >> 16;
+}
+
 static uint64_t feistel(uint64_t value, uint32_t bits, uint64_t seed, uint32_t run,
                         uint32_t epoch) {
     uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
     uint32_t left = (uint32_t)(value >> bits), right = (uint32_t)value & mask;
     for (uint32_t round = 0; round < 6; round++) {
-        mimus__philox counter = {{right, round, epoch, run}};
-        mimus__philox random =
+        mimus__philox counter = {{round, 0, epoch, run}};
+        mimus__philox key =
             mimus__philox4x32(counter, (uint32_t)seed, (uint32_t)(seed >> 32) ^ sampler_key);
-        uint32_t next = left ^ (random.word[0] & mask);
+        uint32_t next = left ^ (mix(right, &key) & mask);
         left = right;
         right = next;
     }

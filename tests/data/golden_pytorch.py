@@ -58,7 +58,10 @@ def epoch_order(seed, run, epoch, n):
     def scatter(value):
         left, right = value >> bits, value & mask
         for turn in range(6):
-            left, right = right, left ^ philox((right, turn, epoch, run), key)[0] & mask
+            first, second = philox((turn, 0, epoch, run), key)[:2]
+            mixed = (right + first) * 0x85EBCA6B & 0xFFFFFFFF
+            mixed = ((mixed ^ mixed >> 13) + second) * 0xC2B2AE35 & 0xFFFFFFFF
+            left, right = right, left ^ (mixed ^ mixed >> 16) & mask
         return left << bits | right
 
     rows = []

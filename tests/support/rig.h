@@ -3,6 +3,7 @@
 #ifndef MIMUS_TEST_RIG_H
 #define MIMUS_TEST_RIG_H
 
+#include "block_plan.h"
 #include "dataset.h"
 #include "hyper.clh"
 #include "optimizer.h"
@@ -15,16 +16,24 @@ typedef struct rig {
     mimus__store store;
     mimus__buffer hyper;
     mimus__network *network;
-    mimus__gather *gather;
+    mimus__block_plan *block; /* with config->plan BLOCK; then no gather and no loss */
+    mimus__gather *gather;    /* else */
     mimus__loss *loss;
     mimus__optimizer *optimizer;
 } rig;
 
 /* For batches of `rows` rows and `steps` steps; `hyper` (runs) is copied. Sample weights are taken
- * as they are. */
+ * as they are. `tile` is the block plan's variant. */
 void rig_new(rig *out, mimus__device *device, mimus__dataset *dataset, const mimus_config *config,
-             const mimus__hyper *hyper, uint32_t runs, uint32_t rows, uint32_t steps);
+             const mimus__hyper *hyper, uint32_t runs, uint32_t rows, uint32_t steps, int tile);
 void rig_clear(rig *r);
+
+/* Parameters (R, P), and what depends on them; a run's normalisation and weights. */
+void rig_set_parameters(rig *r, const float *parameters);
+void rig_normalise(rig *r, uint32_t run, const float *mean, const float *scale);
+void rig_weigh(rig *r, uint32_t run, const float *head_weights, const float *action_weights);
+/* The sums that rig_gradient left. */
+mimus__sums rig_sums(const rig *r, uint32_t rows);
 
 /* Up to the gradient's partial sums: gather rows first .. of the training part in order, forward,
  * loss, backward. */

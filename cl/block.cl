@@ -1,0 +1,206 @@
+/* block - the whole step of a slice of the batch in one work-item, block of rows by block of rows,
+ * everything in its core's cache: gather, forward, loss, backward, and the slice's partial
+ * gradient. For CPU devices. The pieces are those of the kernels that do a phase a launch.
+ *
+ * A block's matrices have rows `width + BLOCK_GAP` apart: rows whose distance is a power of two
+ * share a cache set. The gradient of a layer's outputs takes their place once nobody reads them any
+ * more.
+ *
+ *   parameters, panels, turned  (R, P) as in cl/layout.clh: biases; weights in panels
+ * (cl/panels.clh) gradient  (Z, R, P)    slice z's sum, weights in plain order; overwritten scratch
+ * (R, Z, SCRATCH_FLOATS) partial   (R, Z, METRIC_COLUMNS)  sums over each slice's rows, overwritten
+ */
+#include "activation.clh"
+#include "dense_tile.clh"
+#include "dropout.clh"
+#include "gather.clh"
+#include "hyper.clh"
+#include "layout.clh"
+#include "masked_log_softmax.clh"
+#include "sampler.clh"
+
+#ifndef BLOCK_ROWS /* a multiple of TILE_ROWS and LANES */
+#define BLOCK_ROWS 96
+#endif
+#ifndef BLOCK_GAP
+#define BLOCK_GAP 16
+#endif
+#ifndef ACTIVATION
+#define ACTIVATION ACTIVATION_RELU
+#endif
+#ifndef KEEPS_PRE /* 1: the activation's derivative needs X W + b */
+#define KEEPS_PRE 0
+#endif
+#ifndef DROPOUT
+#define DROPOUT 0
+#endif
+#ifndef TOTAL /* floats of all runs' parameters */
+#define TOTAL 2048
+#endif
+#ifndef SCRATCH_FLOATS
+#define SCRATCH_FLOATS 65536
+#endif
+
+#define RELU (ACTIVATION == ACTIVATION_RELU)
+#define SLOW_ACTIVATION (ACTIVATION != ACTIVATION_IDENTITY && !RELU)
+
+#if SLOW_ACTIVATION
+DEFINE_ACTIVATION(tile_vector, tile_activate, tile_slope)
+#endif
+
+static inline uint row_distance(uint width) {
+    return width + BLOCK_GAP;
+}
+
+#define VECTORS TILE_VECTORS
+#define TILE_NAME(name) name
+#include "block_panel.inc"
+#undef VECTORS
+#undef TILE_NAME
+#define VECTORS 1
+#define TILE_NAME(name) name##_narrow
+#include "block_panel.inc"
+#undef VECTORS
+#undef TILE_NAME
+
+/* y = f(x W + b) */
+static inline void forward(uint rows, uint in, uint out, __global const float *x,
+                           __global const float *panels, __global const float *bias, int relu,
+                           __global float *y) {
+    uint x_ld = row_distance(in), y_ld = row_distance(out), n = 0;
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
+        forward_panel(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n,
+                      y_ld);
+    for (; n < out; n += TILE_WIDTH)
+        forward_panel_narrow(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n, y_ld);
+}
+
+/* d = (g W^T) o f'(saved); d may be where saved is. */
+static inline void input_gradient(uint rows, uint in, uint out, __global const float *g,
+                                  __global const float *turned, __global const float *saved,
+                                  __global float *d) {
+    uint g_ld = row_distance(out), d_ld = row_distance(in), k = 0;
+    for (; k + TILE_COLUMNS <= in; k += TILE_COLUMNS)
+        input_gradient_panel(rows, out, g, g_ld, turned + k * out, saved + k, d + k,
+                             d_ld);
+    for (; k < in; k += TILE_WIDTH)
+        input_gradient_panel_narrow(rows, out, g, g_ld, turned + k * out, saved + k, d + k, d_ld);
+}
+
+/* v (+)= x^T g and c (+)= sum g */
+static inline void weight_gradient(uint rows, uint in, uint out, __global const float *x,
+                                   __global const float *g, __global float *v, __global float *c,
+                                   int first) {
+    uint x_ld = row_distance(in), g_ld = row_distance(out), n = 0;
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
+        weight_gradient_panel(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n,
+                              first);
+    for (; n < out; n += TILE_WIDTH)
+        weight_gradient_panel_narrow(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n, first);
+}
+
+/* An activation that is no part of the product: over a whole block. */
+static inline void activate(uint rows, uint width, __global float *y, __global float *pre) {
+#if SLOW_ACTIVATION
+    uint ld = row_distance(width);
+    for (uint i = 0; i < rows; i++) {
+        for (uint n = 0; n < width; n += TILE_WIDTH) {
+            tile_vector value = TILE_LOAD(0, y + i * ld + n);
+            if (KEEPS_PRE)
+                TILE_STORE(value, 0, pre + i * ld + n);
+            TILE_STORE(tile_activate(ACTIVATION, value), 0, y + i * ld + n);
+        }
+    }
+#else
+    (void)rows, (void)width, (void)y, (void)pre;
+#endif
+}
+
+static inline void drop_block(uint rows, uint width, __global float *y, uint2 key, uint row,
+                              uint step, uint layer, float rate) {
+    for (uint i = 0; i < rows; i++) {
+        for (uint n = 0; n < width; n += 4)
+            drop(y + i * row_distance(width) + n, key, n / 4, row + i, step, layer, rate);
+    }
+}
+
+/* Grid: slice, run. `shuffled`: rows first .. of the epoch's order, else of the store from `base`;
+ * `trains`: with dropout and backward. */
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void
+mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits, uint base,
+            uint first, uint rows, uint slice_rows, float share, uint trains, uint step,
+            __global const mimus__hyper *restrict hyper, __global const float *restrict all_mean,
+            __global const float *restrict all_scale, __global const float *restrict head_weights,
+            __global const float *restrict action_weights,
+            __global const float *restrict parameters, __global const float *restrict panels,
+            __global const float *restrict turned, __global float *restrict gradient,
+            __global float *restrict scratch, __global float *restrict partial) {
+    uint slice = get_global_id(0), run = get_global_id(1);
+    size_t slot = (size_t)run * get_global_size(0) + slice;
+    uint begin = min(slice * slice_rows, rows), end = min(begin + slice_rows, rows);
+    const mimus__hyper settings = hyper[run];
+    const sampler_order order =
+        sampler_start(philox_key(settings.seed_low, settings.seed_high, PURPOSE_SAMPLER), epoch, n,
+                      half_bits);
+    uint2 noise = philox_key(settings.seed_low, settings.seed_high, PURPOSE_DROPOUT);
+    __global const float *mean = all_mean + (size_t)run * SENSES;
+    __global const float *scale = all_scale + (size_t)run * SENSES;
+    __global float *own = gradient + (size_t)slice * TOTAL;
+
+    __global float *x[LAYERS + 1], *pre[LAYERS + 1], *next = scratch + slot * SCRATCH_FLOATS;
+    for (uint l = 0; l <= LAYERS; l++) {
+        x[l] = pre[l] = next;
+        next += BLOCK_ROWS * row_distance(layer_width[l]);
+        if (KEEPS_PRE && l > 0 && l < LAYERS) {
+            pre[l] = next;
+            next += BLOCK_ROWS * row_distance(layer_width[l]);
+        }
+    }
+    __global float *e = next;
+    __global uint *labels = (__global uint *)(e + head_offset[HEADS] * LANES);
+
+    floatl columns[METRIC_COLUMNS];
+    for (uint c = 0; c < METRIC_COLUMNS; c++)
+        columns[c] = (floatl)(0.0f);
+    int fresh = 1;
+    do { /* once even without rows: the gradient is always written */
+        uint count = min((uint)BLOCK_ROWS, end - begin);
+        for (uint i = 0; i < count; i++) {
+            uint at = first + begin + i;
+            uint row = shuffled ? sampler_row(&order, at) : base + at;
+            GATHER_ROW(row, x[0] + i * row_distance(layer_width[0]), labels + i * LABEL_WORDS, mean,
+                       scale, 0);
+        }
+        for (uint l = 0; l < LAYERS; l++) {
+            uint in = layer_width[l], out = layer_width[l + 1];
+            int hidden = l + 1 < LAYERS;
+            forward(count, in, out, x[l], panels + weights_at[l] + (size_t)run * in * out,
+                    parameters + biases_at[l] + run * out, hidden * RELU, x[l + 1]);
+            if (hidden)
+                activate(count, out, x[l + 1], pre[l + 1]);
+            if (DROPOUT && hidden && trains)
+                drop_block(count, out, x[l + 1], noise, begin, step, l, settings.dropout);
+        }
+        uint z_ld = row_distance(layer_width[LAYERS]);
+        for (uint i = 0; i < count; i += LANES)
+            masked_log_softmax_rows(x[LAYERS] + i * z_ld, z_ld, min(count - i, (uint)LANES),
+                                    labels + i * LABEL_WORDS, head_weights + run * HEADS,
+                                    action_weights + run * head_offset[HEADS],
+                                    settings.label_smoothing, share, e, columns);
+        for (uint l = LAYERS; trains && l-- > 0;) {
+            uint in = layer_width[l], out = layer_width[l + 1];
+            size_t weights = weights_at[l] + (size_t)run * in * out;
+            weight_gradient(count, in, out, x[l], x[l + 1], own + weights,
+                            own + biases_at[l] + run * out, fresh);
+            if (l == 0)
+                break;
+            input_gradient(count, in, out, x[l + 1], turned + weights, pre[l], x[l]);
+            if (DROPOUT)
+                drop_block(count, in, x[l], noise, begin, step, l - 1, settings.dropout);
+        }
+        fresh = 0;
+        begin += count;
+    } while (begin < end);
+    for (uint c = 0; c < METRIC_COLUMNS; c++)
+        partial[slot * METRIC_COLUMNS + c] = lanes_sum(columns[c]);
+}
