@@ -77,7 +77,7 @@ for signal in INT:130 TERM:143; do
     [ "$("$json" epochs_run <out)" = 1 ] || fail "$ran: does not go on where it stopped"
 done
 
-start stopped "--epochs 100000 --hidden 2048 --batch 64 --gemm tile"
+start stopped "--epochs 100000 --hidden 2048,2048 --batch 64 --gemm tile" # an epoch takes seconds
 wait_for '^upload'
 sleep 0.5
 kill -INT $pid
