@@ -12,6 +12,7 @@ set_target_properties(mimus-policy PROPERTIES EXPORT_NAME policy)
 install(TARGETS mimus mimus-policy mimus-cli EXPORT mimus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/mimus.h TYPE INCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
+install(DIRECTORY docs TYPE DOC) # where help, header and README point to
 install(EXPORT mimus NAMESPACE mimus:: DESTINATION ${package_dir})
 
 # A static library hands its own libraries on; a shared one has them inside.

@@ -43,6 +43,13 @@ out:
     return status;
 }
 
+/* Whether this is the recording that the model was trained on. */
+static bool is_trained_on(const evaluation *e) {
+    const char *trained_on = json_string_value(json_object_get(e->model->facts, "recording"));
+    return trained_on != NULL &&
+           strcmp(trained_on, mimus__recording_fingerprint(e->dataset.recording)) == 0;
+}
+
 /* Find the rows of the part; the run's own settings say how they were split. */
 static mimus_status choose_part(evaluation *e, mimus_part part) {
     mimus_status status = MIMUS_OK;
@@ -54,13 +61,13 @@ static mimus_status choose_part(evaluation *e, mimus_part part) {
         goto out;
     }
     const char *trained_on = json_string_value(json_object_get(e->model->facts, "recording"));
-    const char *given = mimus__recording_fingerprint(e->dataset.recording);
-    if (trained_on == NULL || strcmp(trained_on, given) != 0) {
+    if (!is_trained_on(e)) {
         status = mimus__fail(MIMUS_ERR_ARGUMENT,
                              "the model was trained on recording %s, and this is recording %s: "
                              "only the recording of the training has a held-out and a training "
                              "part; judge it whole (--part all)",
-                             trained_on != NULL ? trained_on : "(not known)", given);
+                             trained_on != NULL ? trained_on : "(not known)",
+                             mimus__recording_fingerprint(e->dataset.recording));
         goto out;
     }
     MIMUS_TRY(mimus_config_new(&config));
@@ -229,6 +236,7 @@ static mimus_status result_json(json_t **out, const evaluation *e, const char *m
     MIMUS_TRY(
         mimus__json_set(object, "epoch", epoch != NULL ? json_deep_copy(epoch) : json_null()));
     MIMUS_TRY(mimus__json_set(object, "part", json_string(names[part])));
+    MIMUS_TRY(mimus__json_set(object, "trained_on", json_boolean(is_trained_on(e))));
     MIMUS_TRY(mimus__json_set(object, "samples", json_integer((json_int_t)e->rows->samples)));
     MIMUS_TRY(mimus__json_set(object, "episodes", json_integer((json_int_t)e->rows->episodes)));
     MIMUS_TRY(

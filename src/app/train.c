@@ -376,12 +376,16 @@ static void session_clear(session *s) {
 enum { FEW_STEPS = 40 };
 
 static void advise(const session *s) {
-    uint32_t steps = mimus__trainer_steps(s->trainer);
-    if (steps < FEW_STEPS && s->config->batch > 64)
+    uint32_t steps = mimus__trainer_steps(s->trainer), batch = s->config->batch;
+    if (s->model->state->epoch > 0) /* a run that goes on keeps its batch */
+        return;
+    while (batch > 64 && s->dataset.split.training.samples / batch < FEW_STEPS)
+        batch /= 2;
+    if (batch < s->config->batch && steps < FEW_STEPS)
         mimus__watch_message(s->watch,
                              "an epoch is only %u step%s of %u samples; a recording this small is "
-                             "better learned in smaller batches (--batch)",
-                             steps, mimus__text_plural(steps), s->config->batch);
+                             "better learned in smaller batches, such as --batch %u",
+                             steps, mimus__text_plural(steps), s->config->batch, batch);
 }
 
 /* The summary of an earlier part is none of a run that goes on. */

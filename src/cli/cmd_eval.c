@@ -120,6 +120,9 @@ static void show_result(const json_t *result) {
            human_things(cli_number(result, "samples"), "sample").text,
            human_things(cli_number(result, "episodes"), "episode").text, cli_text(result, "part"));
     free(model);
+    if (strcmp(cli_text(result, "part"), part_names[MIMUS_PART_ALL]) == 0 &&
+        json_is_true(json_object_get(result, "trained_on")))
+        puts("The policy was trained on this recording; --part held-out is what it has not seen.");
     show_heads(result);
     printf("+/- is one standard error, over %s.\n"
            "illegal is how often the most probable action of all is a forbidden one: what play\n"

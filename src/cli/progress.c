@@ -143,6 +143,8 @@ static void make_bar(const cli_progress *progress, char line[LINE_BYTES], size_t
     else if (latest->done > 0)
         snprintf(lead, sizeof lead, "%s %s", progress->phase,
                  human_things((double)latest->done, "sample").text);
+    else if (strcmp(progress->phase, "prepare") == 0) /* the one that may take long unseen */
+        snprintf(lead, sizeof lead, "prepare: building kernels, longest the first time");
     else
         snprintf(lead, sizeof lead, "%s", progress->phase);
     for (int i = 0; i < PIECES && strlen(lead) + pieces_width(pieces) > room; i++)

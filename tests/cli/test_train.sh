@@ -74,6 +74,12 @@ refused 1 'same/config.json: ' train --resume same --epochs 8
 run 0 train --resume same -q # puts the settings of the checkpoint back
 [ -e same/config.json ] || fail "$ran: no config.json"
 
+# Few steps an epoch: what to try, until it is too late to.
+run 0 train play.rec -o few --gemm tile --hidden 16 --epochs 1
+says err "such as --batch 64"
+run 0 train --resume few --epochs 2
+! grep -q -e --batch err || fail "$ran: a run that goes on cannot change its batch"
+
 # Nothing is left to do: one line says so, and nothing is opened for it.
 run 0 train --resume run --device no-such-device
 silent err
@@ -100,6 +106,7 @@ run 0 eval run play.rec -q
 silent err
 says out "run, epoch "
 says out "3,000 samples in 60 episodes"
+says out "--part held-out is what it has not seen"
 says out "all at once"
 says out "illegal is how often"
 ! grep -q "player's action from top" out || fail "$ran: a matrix that nobody asked for"
@@ -111,6 +118,10 @@ run 0 eval run play.rec --json --part held-out
 "$json" <out || fail "$ran: not a JSON object"
 [ "$("$json" part <out)" = held-out ] || fail "$ran: another part"
 [ "$("$json" heads 0 name <out)" = move ] || fail "$ran: no heads"
+run 0 eval run play.rec --part held-out -q
+! grep -q "has not seen" out || fail "$ran: that is the held-out part already"
+run 0 eval run long.rec -q
+! grep -q "has not seen" out || fail "$ran: it was trained on another recording"
 
 # ---------------------------------------------------------------------- names
 # What a file's names would do to a terminal does not reach it, whatever the locale.
