@@ -177,7 +177,9 @@ mimus_status mimus__safetensors_check_beginning(const void *bytes, size_t size, 
                            where, size);
     uint64_t length = get_u64(content);
     if (content[LENGTH_BYTES] != '{')
-        return mimus__fail(MIMUS_ERR_FORMAT, "%s: not a safetensors file", where);
+        return mimus__fail(MIMUS_ERR_FORMAT,
+                           "%s: not a safetensors file; a run folder or a checkpoint belongs here",
+                           where);
     if (length > MIMUS__MAX_SAFETENSORS_HEADER)
         return mimus__fail(MIMUS_ERR_FORMAT,
                            "%s: a header of %" PRIu64 " bytes; at most %d are allowed", where,

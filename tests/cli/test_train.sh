@@ -23,7 +23,7 @@ refused 1 "folder is empty" train play.rec -o ""
 mkfifo pipe
 refused 1 'pipe: not a regular file' train pipe -o run
 refused 1 'pipe: not a regular file' eval pipe play.rec
-refused 1 'play.rec: not a safetensors file' eval play.rec play.rec
+refused 1 'play.rec: not a safetensors file; a run folder or a checkpoint belongs here' eval play.rec play.rec
 refused 3 'no-such-device' train play.rec -o run --device no-such-device
 refused 1 '/dev/null: ' train play.rec -o /dev/null/run $small -q
 [ ! -e run ] || fail "nothing was trained, and there is a folder"
