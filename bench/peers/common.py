@@ -85,9 +85,10 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
-def run(out, name, version, work, epoch):
+def run(out, name, version, work, epoch, device=None):
     """Train: `epoch(number)` blocks until it returns the mean loss, and the held-out hits of each
-    head (H). Seconds of every epoch are written, and what the last one reached."""
+    head (H). Seconds of every epoch are written, and what the last one reached. `device` None is
+    the processor."""
     seconds = []
     for number in range(work.epochs):
         began = time.perf_counter()
@@ -97,6 +98,7 @@ def run(out, name, version, work, epoch):
     result = {
         "name": name,
         "version": version,
+        "device": device,
         "first": seconds[0],
         "settled": sorted(seconds[1:]),
         "loss": float(loss),

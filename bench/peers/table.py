@@ -19,6 +19,7 @@ def ours(document):
     return {
         "name": "mimus",
         "version": document["version"],
+        "device": device["name"],
         "minimum": settled["minimum"],
         "median": settled["median"],
         "maximum": settled["maximum"],
@@ -70,16 +71,17 @@ def as_markdown(rows):
         print(line(row))
 
 
-def describe(document):
+def describe(document, rows):
     work, device = document["workload"], document["devices"][0]
     hidden = ",".join(map(str, work["config"]["hidden"]))
     print(
         f"{work['samples']:,} samples of the arena ({work['held_out_samples']:,} held out), hidden {hidden}, "
         f"batch {work['config']['batch']:,}, lr {work['config']['lr']:g}, {work['config']['epochs']} epochs."
     )
-    print(f"mimus and tinygrad on {device['name']}, {device['platform']} {device['driver']}; the others on its cores.")
+    for row in rows:
+        print(f"{row['name']} on {row['device'] or 'the processor'}.")
     print(
-        f"The floor is {device['epoch']['floor']:.3f} s, at {device['limits']['flops'] / 1e9:,.0f} G multiply-add "
+        f"mimus by {device['platform']} {device['driver']}. The floor is {device['epoch']['floor']:.3f} s, at {device['limits']['flops'] / 1e9:,.0f} G multiply-add "
         "operations a second.\n"
     )
 
@@ -105,7 +107,7 @@ def main():
     document = load(arguments.ours)
     first, peers = ours(document), [peer(load(path)) for path in arguments.peers]
     rows = [TITLES] + [cells(row, first, document) for row in [first, *peers]]
-    describe(document)
+    describe(document, [first, *peers])
     (as_markdown if arguments.markdown else as_text)(rows)
     if peers:
         verdicts(first, peers, document)

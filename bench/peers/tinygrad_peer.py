@@ -8,7 +8,7 @@ os.environ.update(DEV="CL", TRAINING="1")
 os.environ.setdefault("BEAM", "2")
 
 import numpy as np  # noqa: E402
-from tinygrad import Tensor, TinyJit, nn  # noqa: E402
+from tinygrad import Device, Tensor, TinyJit, nn  # noqa: E402
 
 import common  # noqa: E402
 
@@ -79,7 +79,8 @@ def main():
             tensor.assign(tensor.zeros_like()).realize()
         return result
 
-    common.run(arguments.out, "tinygrad", importlib.metadata.version("tinygrad"), work, epoch)
+    version, device = importlib.metadata.version("tinygrad"), Device["CL"].device_name
+    common.run(arguments.out, "tinygrad", version, work, epoch, device)
 
 
 if __name__ == "__main__":
