@@ -264,7 +264,7 @@ START_TEST(slow_stages_are_slow) {
     uint32_t heldout = (uint32_t)work.dataset.split.heldout.samples;
     uint32_t training = (uint32_t)work.dataset.split.training.samples;
     uint32_t steps = (training + 499) / 500, heldout_steps = (heldout + 499) / 500;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         ck_assert_uint_eq(stage[i].epochs.steps, steps);
         ck_assert_uint_eq(stage[i].batch, 500);
         ck_assert_uint_eq(stage[i].losses, i < 2 ? 7 : 1);
@@ -274,25 +274,26 @@ START_TEST(slow_stages_are_slow) {
     /* 143 senses and 6 label words of every row, and the padding of the senses */
     ck_assert(stage[0].uploaded >= 4.0 * (143 + 6) * (training + heldout));
     ck_assert(stage[0].uploaded < 4.0 * (160 + 6) * (steps + heldout_steps) * 512);
-    ck_assert(stage[1].uploaded == 0 && stage[4].uploaded == 0);
+    ck_assert(stage[1].uploaded == 0 && stage[5].uploaded == 0);
     /* no gather; six losses more; the rest as the trainer */
     uint64_t batches = steps + heldout_steps;
     ck_assert_uint_eq(stage[1].epochs.launches, stage[0].epochs.launches + batches);
     ck_assert_uint_eq(stage[1].epochs.launches, stage[2].epochs.launches + 6 * batches);
-    ck_assert_uint_eq(stage[4].batch, training);
-    ck_assert(stage[4].lr == 1e-2 && stage[3].lr == 1e-3);
-    ck_assert_uint_eq(stage[4].epochs.steps, 1);
+    ck_assert_uint_eq(stage[5].batch, training);
+    ck_assert(stage[5].lr == 1e-2 && stage[4].lr == 1e-3);
+    ck_assert_uint_eq(stage[5].epochs.steps, 1);
     mimus__bench_ablation_clear(&ablation);
     mimus__bench_work_clear(&work);
 }
 END_TEST
 
-/* Stages 1 to 4 count, with or without sign; the large batch does not; NaN is no agreement. */
+/* All stages but the last count, with or without sign; NaN is no agreement. */
 START_TEST(the_largest_difference_is_found) {
     mimus__bench_ablation ablation = {.stage = {{.epochs = {.heldout_agreement = 0.7}},
                                                 {.epochs = {.heldout_agreement = 0.703}},
                                                 {.epochs = {.heldout_agreement = 0.699}},
                                                 {.epochs = {.heldout_agreement = 0.69}},
+                                                {.epochs = {.heldout_agreement = 0.7}},
                                                 {.epochs = {.heldout_agreement = 0.2}}}};
     ck_assert_double_eq_tol(mimus__bench_ablation_largest(&ablation), 0.01, 1e-12);
     ck_assert_double_eq_tol(mimus__bench_ablation_difference(&ablation, 3), -0.01, 1e-12);
@@ -409,6 +410,22 @@ START_TEST(a_page_compares_devices) {
     lacks(html, "http"); /* nothing is loaded */
     lacks(html, "src=");
     lacks(html, "url(");
+    free(html);
+    test_folder_remove();
+}
+END_TEST
+
+/* Devices with other phases: a name has one colour, and the key has all of them. */
+START_TEST(a_phase_keeps_its_colour) {
+    char *html = page_of("{" WORK ", \"devices\": [" DEVICE(
+        "A", "1.5") ", {\"name\": \"B\", \"step\": "
+                    "{\"phases\": [{\"name\": \"block\", \"seconds\": 0.003}, {\"name\": "
+                    "\"forward\", \"seconds\": 0.001}]}}]}");
+    check_well_formed(html);
+    has(html, "<rect class=\"k1\" x=\"25.00%\" width=\"75.00%\" height=\"100%\"><title>forward");
+    has(html, "<rect class=\"k2\" x=\"0.00%\" width=\"75.00%\" height=\"100%\"><title>block");
+    has(html, "<rect class=\"k1\" x=\"75.00%\" width=\"25.00%\" height=\"100%\"><title>forward");
+    has(html, "<rect class=\"k2\" width=\"100%\" height=\"100%\"></rect></svg> block</span></div>");
     free(html);
     test_folder_remove();
 }
@@ -537,6 +554,7 @@ int main(void) {
     tcase_add_test(paper, stops_on_request);
     tcase_add_test(paper, the_largest_difference_is_found);
     tcase_add_test(paper, a_page_compares_devices);
+    tcase_add_test(paper, a_phase_keeps_its_colour);
     tcase_add_test(paper, a_page_compares_workloads);
     tcase_add_test(paper, a_page_shows_the_ablation);
     tcase_add_test(paper, a_page_needs_a_document_and_a_place);

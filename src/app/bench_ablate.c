@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { UPLOADED, RESIDENT, ONE_LOSS, ONE_READ, LARGE_BATCH };
+enum { UPLOADED, RESIDENT, ONE_LOSS, ONE_READ, CHOSEN_PLAN, LARGE_BATCH };
 
 /* What the stages share. */
 typedef struct ablater {
@@ -46,11 +46,9 @@ out:
 
 static mimus_status run_stage(ablater *a, mimus__bench_stage *stage, uint32_t number,
                               const mimus_config *config) {
-    static const char *const names[MIMUS__ABLATE_STAGES] = {[UPLOADED] = "uploaded",
-                                                            [RESIDENT] = "resident",
-                                                            [ONE_LOSS] = "one loss",
-                                                            [ONE_READ] = "one read",
-                                                            [LARGE_BATCH] = "large batch"};
+    static const char *const names[MIMUS__ABLATE_STAGES] = {
+        [UPLOADED] = "uploaded", [RESIDENT] = "resident",       [ONE_LOSS] = "one loss",
+        [ONE_READ] = "one read", [CHOSEN_PLAN] = "chosen plan", [LARGE_BATCH] = "large batch"};
     const mimus__bench_way way = {.uploads = number < RESIDENT, .head_losses = number < ONE_LOSS};
     uint32_t training = a->store.training;
     *stage = (mimus__bench_stage){.name = names[number],
@@ -70,16 +68,23 @@ mimus_status mimus__bench_ablate(mimus__bench_ablation *out, const char *selecto
                  .schema = mimus__recording_schema(dataset->recording),
                  .model = model,
                  .watch = watch};
+    mimus_config *phased = NULL;
     *out = (mimus__bench_ablation){0};
+    MIMUS_TRY(mimus__config_copy(&phased, config));
+    phased->plan = MIMUS__PLAN_PHASED;
     MIMUS_TRY(mimus__device_open(&a.device, selector, config->memory));
     out->device = *mimus__device_get_info(a.device);
     MIMUS_TRY(mimus__store_new(&a.store, a.device, dataset->recording, &dataset->audit,
                                &dataset->split, 1, dataset->statistics.weight, 0, watch));
     for (uint32_t i = 0; i < MIMUS__ABLATE_STAGES; i++)
-        MIMUS_TRY(run_stage(&a, &out->stage[i], i, i == LARGE_BATCH ? large : config));
+        MIMUS_TRY(run_stage(&a, &out->stage[i], i,
+                            i <= ONE_READ      ? phased
+                            : i == LARGE_BATCH ? large
+                                               : config));
 out:
     mimus__store_free(&a.store);
     mimus__device_close(a.device);
+    mimus_config_free(phased);
     return status;
 }
 
@@ -96,7 +101,7 @@ double mimus__bench_ablation_difference(const mimus__bench_ablation *ablation, u
 
 double mimus__bench_ablation_largest(const mimus__bench_ablation *ablation) {
     double largest = 0;
-    for (uint32_t i = RESIDENT; i <= ONE_READ; i++) {
+    for (uint32_t i = RESIDENT; i <= CHOSEN_PLAN; i++) {
         double difference = fabs(mimus__bench_ablation_difference(ablation, i));
         if (isnan(difference))
             return NAN;

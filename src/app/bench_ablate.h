@@ -3,11 +3,12 @@
  *   uploaded     the host builds and uploads each batch, a loss a head, read every step
  *   resident     the recording stays on the device, which gathers
  *   one loss     one launch for all heads
- *   one read     the loss is read once an epoch: training as `mimus train` has it
+ *   one read     the loss is read once an epoch, by the trainer's phased plan
+ *   chosen plan  training as `mimus train` has it: on CPUs a step is one launch and the optimizer
  *   large batch  the same, with the batch and learning rate of the workload reference-32k
  *
  * Each begins with the same parameters and gives the same numbers; bench_slow.h says what the first
- * three do, and do not, to be slow. The first four train on the same batches: they must reach the
+ * three do, and do not, to be slow. All but the last train on the same batches: they must reach the
  * same held-out agreement. The large batch takes another way, of fewer steps; how far it gets is
  * told, and judges nothing. */
 #ifndef MIMUS_APP_BENCH_ABLATE_H
@@ -15,7 +16,7 @@
 
 #include "bench_epochs.h"
 
-enum { MIMUS__ABLATE_STAGES = 5 };
+enum { MIMUS__ABLATE_STAGES = 6 };
 
 /* By how much held-out agreement may differ, as a share of 1. */
 #define MIMUS__ABLATE_TOLERANCE 0.005

@@ -86,10 +86,10 @@ static shown show_count(double value) {
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d5dae0;"
-    "--track:#eef1f4;--k0:#0b62a8;--k1:#e0921d;--k2:#1a8a66;--k3:#b4588f;--k4:#4a9fd8}"
+    "--track:#eef1f4;--k0:#0b62a8;--k1:#e0921d;--k2:#1a8a66;--k3:#b4588f;--k4:#4a9fd8;--k5:#7d8590}"
     "@media(prefers-color-scheme:dark){:root{--page:#14171b;--ink:#e4e8ec;--soft:#9aa5b1;"
     "--line:#333a42;--track:#22272e;--k0:#4c9be0;--k1:#e6a33c;--k2:#3bb28a;--k3:#d283b2;"
-    "--k4:#8cc7ef}}"
+    "--k4:#8cc7ef;--k5:#9aa5b1}}"
     "*{box-sizing:border-box}"
     "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
     "main{max-width:60rem;margin:0 auto;padding:1rem}"
@@ -104,7 +104,7 @@ static const char style[] =
     ".bar span,.key span{font-size:.9rem;font-variant-numeric:tabular-nums}"
     ".key{display:flex;flex-wrap:wrap;gap:.25rem 1rem}.key svg{width:.8rem;height:.8rem}"
     ".k0{fill:var(--k0)}.k1{fill:var(--k1)}.k2{fill:var(--k2)}.k3{fill:var(--k3)}"
-    ".k4{fill:var(--k4)}"
+    ".k4{fill:var(--k4)}.k5{fill:var(--k5)}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0;font-size:.85rem;"
     "font-variant-numeric:tabular-nums}"
     "th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid var(--line);"
@@ -112,12 +112,13 @@ static const char style[] =
     "@media(max-width:40rem){.bar{grid-template-columns:1fr auto}.bar svg{grid-row:2;"
     "grid-column:1/3}}";
 
-enum { COLOURS = 5 };
+enum { COLOURS = 6 };
 
-/* A part of a bar: how much of the chart's width, in which colour, and what it is. */
+/* A part of a bar: how much of the chart's width, what it is, and its colour. */
 typedef struct piece {
     double share;
     const char *title;
+    size_t colour;
 } piece;
 
 static void put_bar(FILE *out, const char *name, const char *value, const piece *pieces,
@@ -131,7 +132,7 @@ static void put_bar(FILE *out, const char *name, const char *value, const piece 
     for (size_t i = 0; i < count; i++) {
         double share = pieces[i].share > 0 ? fmin(pieces[i].share, 1 - at) : 0; /* NaN: nothing */
         fprintf(out, "<rect class=\"k%zu\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"100%%\"><title>",
-                i % COLOURS, 100 * at, 100 * share);
+                pieces[i].colour % COLOURS, 100 * at, 100 * share);
         put_text(out, pieces[i].title);
         fputs("</title></rect>", out);
         at += share;
@@ -180,7 +181,8 @@ static void put_epoch_bar(FILE *out, const char *name, const json_t *device, dou
     const json_t *epoch = json_object_get(device, "epoch");
     double seconds = median(device), least = fmin(number(epoch, "floor"), seconds);
     char value[160];
-    const piece pieces[] = {{least / longest, "floor"}, {(seconds - least) / longest, "above it"}};
+    const piece pieces[] = {{least / longest, "floor", 0},
+                            {(seconds - least) / longest, "above it", 1}};
     snprintf(value, sizeof value, "%s, %s x floor", show_seconds(seconds).text,
              show("%.2f", number(epoch, "over_floor")).text);
     put_bar(out, name, value, pieces, 2);
@@ -211,7 +213,35 @@ static void put_epochs(FILE *out, const json_t *devices) {
     }
 }
 
-static void put_step(FILE *out, const json_t *device) {
+/* The phases that any of the devices has, in the order met: devices may differ in their plan. A
+ * phase's place is its colour. */
+typedef struct phase_names {
+    const char *name[16];
+    size_t count;
+} phase_names;
+
+static size_t place_of(const phase_names *names, const char *name) {
+    size_t place = 0;
+    while (place < names->count && strcmp(names->name[place], name) != 0)
+        place++;
+    return place;
+}
+
+static phase_names name_phases(const json_t *devices) {
+    phase_names names = {.count = 0};
+    size_t i, p;
+    const json_t *device, *phase;
+    json_array_foreach(devices, i, device) {
+        json_array_foreach(json_object_get(json_object_get(device, "step"), "phases"), p, phase) {
+            if (place_of(&names, text(phase, "name")) == names.count &&
+                names.count < sizeof names.name / sizeof *names.name)
+                names.name[names.count++] = text(phase, "name");
+        }
+    }
+    return names;
+}
+
+static void put_step(FILE *out, const json_t *device, const phase_names *names) {
     const json_t *step = json_object_get(device, "step"), *phase;
     piece pieces[16];
     char titles[16][128];
@@ -223,37 +253,34 @@ static void put_step(FILE *out, const json_t *device) {
             break;
         snprintf(titles[count], sizeof titles[count], "%.40s: %s", text(phase, "name"),
                  show_seconds(number(phase, "seconds")).text);
-        pieces[count] = (piece){number(phase, "seconds") / sum, titles[count]};
+        pieces[count] = (piece){number(phase, "seconds") / sum, titles[count],
+                                place_of(names, text(phase, "name"))};
         count++;
     }
     put_bar(out, text(device, "name"), show_seconds(number(step, "seconds")).text, pieces, count);
 }
 
-static const json_t *first_measured(const json_t *devices) {
+static void put_steps(FILE *out, const json_t *devices) {
+    const phase_names names = name_phases(devices);
+    const json_t *device;
+    size_t i;
+    put_title(out, "Where a step's time goes",
+              "Each phase alone, as a share of all of them; the time is that of whole steps.");
+    put_key(out, names.name, names.count);
+    json_array_foreach(devices, i, device) {
+        if (!failed(device))
+            put_step(out, device, &names);
+    }
+}
+
+static bool any_measured(const json_t *devices) {
     size_t i;
     const json_t *device;
     json_array_foreach(devices, i, device) {
         if (!failed(device))
-            return device;
+            return true;
     }
-    return NULL;
-}
-
-static void put_steps(FILE *out, const json_t *devices) {
-    const json_t *step = json_object_get(first_measured(devices), "step"), *device, *phase;
-    size_t i, count = 0;
-    const char *names[16];
-    put_title(out, "Where a step's time goes",
-              "Each phase alone, as a share of all of them; the time is that of whole steps.");
-    json_array_foreach(json_object_get(step, "phases"), i, phase) {
-        if (count < sizeof names / sizeof *names)
-            names[count++] = text(phase, "name");
-    }
-    put_key(out, names, count);
-    json_array_foreach(devices, i, device) {
-        if (!failed(device))
-            put_step(out, device);
-    }
+    return false;
 }
 
 /* Bars from 0 to 100% of rows that are named by their member "name". */
@@ -265,7 +292,7 @@ static void put_agreements(FILE *out, const json_t *rows) {
         double agreement = number(row, "held_out_agreement");
         if (!failed(row))
             put_bar(out, text(row, "name"), show_share(agreement).text,
-                    &(const piece){agreement, "agreement"}, 1);
+                    &(const piece){agreement, "agreement", 0}, 1);
     }
 }
 
@@ -297,10 +324,9 @@ static void put_devices(FILE *out, const json_t *devices) {
         "device",          "driver",       "peak, GFLOPS", "memory, GB/s", "epoch, least",
         "median",          "most",         "first",        "floor",        "over floor",
         "launches a step", "enqueuing it", "agreement",    "losses off by"};
-    size_t i, measured = 0;
+    size_t i;
     const json_t *device;
-    json_array_foreach(devices, i, device) measured += !failed(device);
-    if (measured > 0) {
+    if (any_measured(devices)) {
         put_epochs(out, devices);
         put_steps(out, devices);
         put_agreements(out, devices);
@@ -353,7 +379,7 @@ static void put_ablation(FILE *out, const json_t *ablation) {
               "loss is read every step; then without one after the other.");
     json_array_foreach(stages, i, stage)
         put_bar(out, text(stage, "name"), show_seconds(median(stage)).text,
-                &(const piece){median(stage) / longest, "epoch"}, 1);
+                &(const piece){median(stage) / longest, "epoch", 0}, 1);
     put_agreements(out, stages);
     begin_table(out, titles, sizeof titles / sizeof *titles);
     json_array_foreach(stages, i, stage)
@@ -419,7 +445,7 @@ static void put_comparison(FILE *out, const json_t *documents) {
             snprintf(name, sizeof name, "%.80s, %.150s", work, text(device, "name"));
             if (!failed(device))
                 put_bar(out, name, show("%.2f", over).text,
-                        &(const piece){over / most, "over floor"}, 1);
+                        &(const piece){over / most, "over floor", 0}, 1);
         }
     }
 }

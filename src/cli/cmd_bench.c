@@ -245,7 +245,7 @@ static void show_ablation(const json_t *ablation) {
     table_print(table, stdout, "  ");
     printf("  Launches, reads and uploads are an epoch's. uploaded: the host builds each batch, a "
            "loss a head,\n  read every step. Then the recording stays on the device; one loss; one "
-           "read an epoch.\n");
+           "read an epoch; the plan\n  that suits the device; 32,768 samples a step.\n");
     printf("The fast way %s the slow one: %.2f points apart, %g allowed, on the same batches.\n",
            agrees(ablation) ? "agrees with" : "DOES NOT AGREE with",
            100 * cli_number(ablation, "difference"), 100 * cli_number(ablation, "tolerance"));

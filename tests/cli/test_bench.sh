@@ -51,14 +51,14 @@ done
 
 # ---------------------------------------------------------------- the change, step by step
 run 0 bench --recording play.rec $small --epochs 2 --ablate -q
-for word in uploaded resident "one loss" "one read" "large batch" "The fast way agrees with the slow one" points; do
+for word in uploaded resident "one loss" "one read" "chosen plan" "large batch" "The fast way agrees with the slow one" points; do
     says out "$word"
 done
 run 0 bench --recording play.rec $small --epochs 2 --ablate --json -q
 [ "$(member ablation agrees)" = true ] || fail "$ran: the ways of training do not agree"
 [ "$(member ablation stages 3 epoch reads)" = 1 ] || fail "$ran: more than one read an epoch"
-for path in "tolerance" "difference" "stages 0 uploaded_bytes" "stages 0 losses" "stages 4 batch" "stages 4 lr" \
-    "stages 4 epoch settled median" "stages 4 epoch first" "stages 2 held_out_agreement" "stages 1 difference"; do
+for path in "tolerance" "difference" "stages 0 uploaded_bytes" "stages 0 losses" "stages 5 batch" "stages 5 lr" \
+    "stages 5 epoch settled median" "stages 5 epoch first" "stages 2 held_out_agreement" "stages 1 difference"; do
     member ablation $path | grep -q '^-\{0,1\}[0-9]' || fail "$ran: $path is no number"
 done
 
