@@ -37,6 +37,7 @@ START_TEST(the_defaults_are_the_documented_ones) {
     ck_assert(config->seed == 0 && config->patience == 0);
     ck_assert_str_eq(config->device, "");
     ck_assert_int_eq(config->gemm, MIMUS__GEMM_AUTO);
+    ck_assert_int_eq(config->store, MIMUS__STORE_AUTO);
     ck_assert(config->memory == 0 && config->shard == 0);
     mimus_config_free(config);
     mimus_config_free(NULL);
@@ -63,6 +64,7 @@ START_TEST(texts_set_every_kind) {
         {"device", "0:1"},
         {"gemm", "tile"},
         {"memory", "4G"},
+        {"store", "bf16"},
         {"shard", "512k"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)

@@ -47,7 +47,7 @@ static void make_case(loss_case *c, uint32_t heads, const uint32_t *actions, boo
     }
     c->schema = (mimus_schema){
         .senses = 1, .heads = heads, .head = c->heads, .masks = masks, .weights = weights};
-    c->layout = mimus__row_layout_of(&c->schema, 1);
+    c->layout = mimus__row_layout_of(&c->schema, 1, MIMUS__STORE_F32);
     c->width = mimus__round_up(c->total, 16);
     c->capacity = rows + 5;
     size_t all = (size_t)runs * c->capacity, words = c->layout.mask_words;

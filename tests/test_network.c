@@ -3,6 +3,7 @@
 #include "compare.h"
 #include "golden.h"
 #include "rig.h"
+#include "rounded.h"
 #include "sample.h"
 #include "support.h"
 
@@ -31,6 +32,7 @@ typedef struct gradient_case {
     uint32_t stack, runs, rows;
     double dropout, smoothing;
     bool weigh; /* class and head weights */
+    mimus__store_form store;
 } gradient_case;
 
 static const gradient_case gradient_cases[] = {
@@ -97,6 +99,27 @@ static const gradient_case gradient_cases[] = {
      .runs = 1,
      .rows = 63,
      .dropout = 0.5},
+    {.recipe = {.senses = 23,
+                .heads = 2,
+                .actions = {4, 13},
+                .masks = true,
+                .samples = 400,
+                .episode = 30},
+     .hidden_layers = 2,
+     .hidden = {33, 17},
+     .activation = MIMUS__RELU,
+     .stack = 3,
+     .runs = 2,
+     .rows = 100,
+     .store = MIMUS__STORE_F16},
+    {.recipe = {.senses = 8, .heads = 1, .actions = {5}, .samples = 300, .episode = 30},
+     .hidden_layers = 1,
+     .hidden = {20},
+     .activation = MIMUS__TANH,
+     .stack = 1,
+     .runs = 1,
+     .rows = 100,
+     .store = MIMUS__STORE_BF16},
 };
 
 static mimus_config *config_of(const gradient_case *c, mimus__plan plan, mimus__gemm_kind gemm) {
@@ -107,6 +130,7 @@ static mimus_config *config_of(const gradient_case *c, mimus__plan plan, mimus__
     config->activation = c->activation;
     config->stack = c->stack;
     config->dropout = c->dropout;
+    config->store = c->store;
     config->plan = plan;
     config->gemm = gemm;
     return config;
@@ -141,6 +165,8 @@ static mimus__reference_batch batch_of(const rig *r, const sample *s, uint32_t f
             weights[at++] = s->weights[from];
         }
     ck_assert_uint_eq(at, rows);
+    for (size_t i = 0; i < (size_t)rows * senses * stack; i++)
+        stacked[i] = (float)rounded_to(r->store.layout.form, (double)stacked[i]);
     return (mimus__reference_batch){
         .rows = rows, .senses = stacked, .actions = actions, .masks = masks, .weights = weights};
 }

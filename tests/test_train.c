@@ -428,6 +428,61 @@ START_TEST(a_resume_keeps_settings_and_recording) {
 }
 END_TEST
 
+/* What config.json says of the store. */
+static void check_store(const char *folder, const char *want) {
+    char path[600];
+    json_t *settings;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    test_ok(mimus__json_read(&settings, path));
+    ck_assert_str_eq(json_string_value(json_object_get(settings, "store")), want);
+    json_decref(settings);
+}
+
+START_TEST(a_store_in_16_bits_resumes_to_the_same_bits) {
+    const char *const forms[] = {"f16", "bf16"};
+    int left = 2 + 1; /* asked once while uploading */
+    mimus_watch watch = {.user = &left, .should_stop = stop_after};
+    test_ok(mimus_config_set(config, "store", forms[_i]));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    check_store(run_a, forms[_i]);
+    test_fails(mimus_train(&source, config, run_b, &watch, NULL), MIMUS_ERR_STOPPED, "--resume");
+    test_ok(mimus_config_set(config, "store", "f32"));
+    test_fails(mimus_resume(run_b, NULL, config, NULL, NULL), MIMUS_ERR_ARGUMENT,
+               "\"store\" was \"");
+    test_ok(mimus_config_set(config, "store", "auto")); /* as it began */
+    test_ok(mimus_resume(run_b, NULL, config, NULL, NULL));
+    check_same_file(run_a, run_b, "last.safetensors");
+}
+END_TEST
+
+static void keep_message(void *user, const char *text) {
+    snprintf(user, 512, "%s", text);
+}
+
+START_TEST(the_store_is_f16_where_only_that_fits) {
+    /* 408 bytes a sample in f32, 208 in f16: 8 MB and 4 MB */
+    const sample_recipe large = {
+        .senses = 100, .heads = 2, .actions = {3, 5}, .masks = true, .samples = 20000};
+    char said[512] = "";
+    mimus_watch watch = {.user = said, .on_message = keep_message};
+    sample other;
+    sample_new(&other, &large, "large.rec");
+    const char *others[] = {other.path};
+    mimus_source narrow = {.paths = others, .count = 1};
+    test_ok(mimus_config_set(config, "epochs", "1"));
+    test_ok(mimus_train(&narrow, config, run_a, NULL, NULL));
+    check_store(run_a, "f32");
+    test_ok(mimus_config_set(config, "memory", "7M"));
+    test_ok(mimus_train(&narrow, config, run_b, &watch, NULL));
+    check_store(run_b, "f16");
+    ck_assert_msg(strstr(said, "--store f16") != NULL, "said: %s", said);
+    test_ok(mimus_config_set(config, "memory", "3M"));
+    test_fails(mimus_train(&narrow, config, test_folder_path("c"), NULL, NULL), MIMUS_ERR_MEMORY,
+               "the recording");
+    sample_clear(&other);
+}
+END_TEST
+
 START_TEST(two_processes_do_not_train_into_one_run) {
     int ready[2];
     ck_assert_int_eq(pipe(ready), 0);
@@ -816,6 +871,8 @@ int main(void) {
     tcase_add_test(all, a_failed_start_leaves_nothing_behind);
     tcase_add_test(all, a_recording_that_says_nothing_is_refused);
     tcase_add_test(all, a_resume_keeps_settings_and_recording);
+    tcase_add_loop_test(all, a_store_in_16_bits_resumes_to_the_same_bits, 0, 2);
+    tcase_add_test(all, the_store_is_f16_where_only_that_fits);
     tcase_add_test(all, two_processes_do_not_train_into_one_run);
     tcase_add_test(all, a_stopped_resume_keeps_its_new_settings);
     tcase_add_test(all, settings_are_those_of_config_json);

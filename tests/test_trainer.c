@@ -47,6 +47,16 @@ static const mimus__plan plans[] = {MIMUS__PLAN_PHASED, MIMUS__PLAN_BLOCK};
 enum { PLANS = sizeof plans / sizeof *plans };
 static mimus__plan plan;
 
+/* Some in all forms of the senses too. */
+static const mimus__store_form forms[] = {MIMUS__STORE_F32, MIMUS__STORE_F16, MIMUS__STORE_BF16};
+enum { FORMS = sizeof forms / sizeof *forms };
+static mimus__store_form form = MIMUS__STORE_F32;
+
+static void choose_plan_and_form(int loop) {
+    plan = plans[loop % PLANS];
+    form = forms[loop / PLANS];
+}
+
 static mimus_config *new_config(void) {
     mimus_config *config;
     test_ok(mimus_config_new(&config));
@@ -93,9 +103,15 @@ static void open_workshop(workshop *w, uint32_t runs, uint64_t shard_bytes) {
             w->models[r]->scale[i] = (float)(1 / w->dataset.statistics.std[i]);
         }
     }
+    const mimus__store_recipe packing = {.form = form,
+                                         .stack = 2,
+                                         .mean_weight = w->dataset.statistics.weight,
+                                         .shard_bytes = shard_bytes,
+                                         .mean = w->models[0]->mean,
+                                         .scale = w->models[0]->scale};
     test_ok(mimus__store_new(&w->store, device, w->dataset.recording, &w->dataset.audit,
-                             &w->dataset.split, 2, w->dataset.statistics.weight, shard_bytes,
-                             NULL));
+                             &w->dataset.split, &packing, NULL));
+    ck_assert(w->store.normalised == (form != MIMUS__STORE_F32));
     start_trainer(w);
 }
 
@@ -128,7 +144,7 @@ static void check_same(const mimus__model *a, const mimus__model *b) {
 }
 
 START_TEST(learns_with_one_read_an_epoch) {
-    plan = plans[_i];
+    choose_plan_and_form(_i);
     workshop w;
     mimus__epoch_result result;
     open_workshop(&w, 1, 0);
@@ -170,7 +186,7 @@ START_TEST(repeats_bit_for_bit) {
 END_TEST
 
 START_TEST(three_shards_equal_one) {
-    plan = plans[_i];
+    choose_plan_and_form(_i);
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -240,13 +256,16 @@ END_TEST
 /* A sense that turns into NaN on the device: its step is skipped in every epoch, the others learn.
  */
 START_TEST(a_nan_skips_its_step) {
-    plan = plans[_i];
+    choose_plan_and_form(_i);
     workshop w;
     mimus__epoch_result result;
     const float nan = NAN;
+    const uint16_t nan16 = form == MIMUS__STORE_F16 ? 0x7E00 : 0x7FC0;
     open_workshop(&w, 1, 0);
-    size_t row = 123;
-    test_ok(mimus__buffer_write(&w.store.shard[0], (row * w.store.layout.words + 3) * 4, &nan, 4));
+    size_t row = 123 * (size_t)w.store.layout.words * 4;
+    test_ok(form == MIMUS__STORE_F32
+                ? mimus__buffer_write(&w.store.shard[0], row + 3 * 4, &nan, 4)
+                : mimus__buffer_write(&w.store.shard[0], row + 3 * 2, &nan16, 2));
     train(&w, 0, 1, &result);
     double first = result.heldout.loss;
     ck_assert(result.skipped >= 1 && result.skipped <= 2); /* stacked: its successor sees it too */
@@ -306,16 +325,38 @@ START_TEST(plans_agree) {
 }
 END_TEST
 
+/* What rounding of the senses changes is less than what a step does. */
+START_TEST(forms_agree) {
+    plan = plans[_i];
+    workshop w[FORMS];
+    mimus__epoch_result results[FORMS];
+    for (int f = 0; f < FORMS; f++) {
+        form = forms[f];
+        open_workshop(&w[f], 1, 0);
+        train(&w[f], 0, 2, &results[f]);
+        float tolerance = form == MIMUS__STORE_F16 ? 2e-3f : 2e-2f;
+        for (uint32_t t = 0; t < results[0].steps; t++)
+            ck_assert_float_eq_tol(results[f].step_loss[t], results[0].step_loss[t], tolerance);
+    }
+    /* and it does round: nothing is left of f32 */
+    ck_assert(results[1].step_loss[0] != results[0].step_loss[0]);
+    ck_assert(results[2].step_loss[0] != results[1].step_loss[0]);
+    for (int f = 0; f < FORMS; f++)
+        close_workshop(&w[f]);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("trainer");
     TCase *all = tcase_create("trainer");
     tcase_add_checked_fixture(all, open_device, close_device);
-    tcase_add_loop_test(all, learns_with_one_read_an_epoch, 0, PLANS);
+    tcase_add_loop_test(all, learns_with_one_read_an_epoch, 0, PLANS * FORMS);
     tcase_add_loop_test(all, repeats_bit_for_bit, 0, PLANS);
-    tcase_add_loop_test(all, three_shards_equal_one, 0, PLANS);
+    tcase_add_loop_test(all, three_shards_equal_one, 0, PLANS * FORMS);
     tcase_add_loop_test(all, a_resumed_run_equals_an_uninterrupted_one, 0, PLANS);
     tcase_add_loop_test(all, runs_of_one_pass_equal_solo_runs, 0, PLANS);
-    tcase_add_loop_test(all, a_nan_skips_its_step, 0, PLANS);
+    tcase_add_loop_test(all, a_nan_skips_its_step, 0, PLANS * FORMS);
+    tcase_add_loop_test(all, forms_agree, 0, PLANS);
     tcase_add_loop_test(all, a_run_that_diverges_leaves_the_others_alone, 0, PLANS);
     tcase_add_test(all, plans_agree);
     suite_add_tcase(suite, all);

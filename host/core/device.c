@@ -224,6 +224,13 @@ uint64_t mimus__device_bytes(const mimus__device *device) {
     return device->bytes;
 }
 
+uint64_t mimus__device_room(const mimus__device *device) {
+    uint64_t most = device->budget; /* what CPU drivers say of their memory means little */
+    if (!device->info.cpu && device->info.memory < most)
+        most = device->info.memory;
+    return most > device->bytes ? most - device->bytes : 0;
+}
+
 uint64_t mimus__device_peak_bytes(const mimus__device *device) {
     return device->peak_bytes;
 }

@@ -79,6 +79,8 @@ uint64_t mimus__device_reads(const mimus__device *device);
 uint64_t mimus__device_launches(const mimus__device *device);
 uint64_t mimus__device_bytes(const mimus__device *device);
 uint64_t mimus__device_peak_bytes(const mimus__device *device);
+/* Bytes that new buffers may still take: what is left of the budget, and on GPUs of the memory. */
+uint64_t mimus__device_room(const mimus__device *device);
 
 /* For buffer.c and launch.c: account for memory (MIMUS_ERR_MEMORY past the budget, naming both),
  * reads and launches. */

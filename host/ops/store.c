@@ -1,16 +1,23 @@
 #include "store.h"
 
 #include "alloc.h"
+#include "geometry.h"
+#include "narrow.h"
 #include "watch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Rows are packed on the host in pieces of about this size, each one upload. */
 enum { PIECE_BYTES = 8 << 20 };
 
-mimus__row_layout mimus__row_layout_of(const mimus_schema *schema, uint32_t stack) {
-    mimus__row_layout layout = {.senses = schema->senses};
+mimus__row_layout mimus__row_layout_of(const mimus_schema *schema, uint32_t stack,
+                                       mimus__store_form form) {
+    assert(form != MIMUS__STORE_AUTO);
+    mimus__row_layout layout = {.form = form, .senses = schema->senses};
+    layout.sense_words =
+        form == MIMUS__STORE_F32 ? schema->senses : mimus__divide_up(schema->senses, 2);
     layout.action_words = (schema->heads + 1) / 2;
     layout.mask_words = mimus__schema_mask_words(schema);
     layout.label_words = layout.action_words + layout.mask_words;
@@ -18,7 +25,7 @@ mimus__row_layout mimus__row_layout_of(const mimus_schema *schema, uint32_t stac
         layout.weight_word = layout.label_words++;
     if (stack > 1)
         layout.age_word = layout.label_words++;
-    layout.words = layout.senses + layout.label_words;
+    layout.words = layout.sense_words + layout.label_words;
     return layout;
 }
 
@@ -29,6 +36,7 @@ typedef struct packer {
     const mimus__row_layout *layout;
     bool judge; /* some labels must be left out */
     float weight_factor;
+    float *mean, *scale; /* (S) for 16 bits */
     mimus__block block;
     size_t block_index;
     bool has_block;
@@ -54,10 +62,22 @@ static void pack_labels(const packer *p, uint32_t i, uint32_t *words) {
     }
 }
 
+/* An odd last half word stays zero, as the piece was allocated. */
+static void pack_senses(const packer *p, uint32_t i, uint32_t *words) {
+    size_t senses = p->layout->senses;
+    const float *row = p->block.senses + (size_t)i * senses;
+    if (p->layout->form == MIMUS__STORE_F32)
+        memcpy(words, row, senses * sizeof *row);
+    else if (p->layout->form == MIMUS__STORE_F16)
+        mimus__narrow_f16((uint16_t *)words, row, p->mean, p->scale, senses);
+    else
+        mimus__narrow_bf16((uint16_t *)words, row, p->mean, p->scale, senses);
+}
+
 static void pack_row(const packer *p, uint32_t i, uint64_t age, uint32_t *words) {
     const mimus__row_layout *layout = p->layout;
-    uint32_t *labels = words + layout->senses;
-    memcpy(words, p->block.senses + (size_t)i * layout->senses, layout->senses * sizeof(float));
+    uint32_t *labels = words + layout->sense_words;
+    pack_senses(p, i, words);
     pack_labels(p, i, labels);
     if (layout->mask_words > 0)
         memcpy(labels + layout->action_words, p->block.masks + (size_t)i * layout->mask_words,
@@ -132,21 +152,43 @@ out:
     return status;
 }
 
+/* Shards that so many rows need, and the shift that they then have; 0 where not even a row fits in
+ * one. `largest` bounds a shard. */
+static uint64_t count_shards(uint64_t largest, uint64_t row_bytes, uint64_t rows, uint32_t *shift) {
+    *shift = 0;
+    if (largest < row_bytes)
+        return 0;
+    while (*shift < 31 && (2ull << *shift) * row_bytes <= largest)
+        ++*shift;
+    return (rows + (1ull << *shift) - 1) >> *shift;
+}
+
+static uint64_t largest_shard(const mimus__device_info *info, uint64_t shard_bytes) {
+    return shard_bytes > 0 && shard_bytes < info->largest ? shard_bytes : info->largest;
+}
+
+bool mimus__store_fits(const mimus__device *device, const mimus__row_layout *layout, uint64_t rows,
+                       uint64_t shard_bytes, uint64_t besides) {
+    uint32_t shift;
+    uint64_t row_bytes = (uint64_t)layout->words * sizeof(uint32_t);
+    uint64_t largest = largest_shard(mimus__device_get_info(device), shard_bytes);
+    uint64_t shards = count_shards(largest, row_bytes, rows, &shift);
+    return shards > 0 && shards <= MIMUS__MAX_SHARDS &&
+           rows * row_bytes + besides <= mimus__device_room(device);
+}
+
 /* Choose the shards' size and make them. */
 static mimus_status make_shards(mimus__store *store, mimus__device *device, uint64_t shard_bytes) {
     mimus_status status = MIMUS_OK;
     const mimus__device_info *info = mimus__device_get_info(device);
     uint64_t rows = (uint64_t)store->training + store->heldout;
     uint64_t row_bytes = (uint64_t)store->layout.words * sizeof(uint32_t);
-    uint64_t largest = shard_bytes > 0 && shard_bytes < info->largest ? shard_bytes : info->largest;
-    if (largest < row_bytes)
+    uint64_t largest = largest_shard(info, shard_bytes);
+    uint64_t shards = count_shards(largest, row_bytes, rows, &store->shift);
+    if (shards == 0)
         return mimus__fail(MIMUS_ERR_MEMORY,
                            "a shard of %llu bytes cannot hold a row of %llu bytes",
                            (unsigned long long)largest, (unsigned long long)row_bytes);
-    store->shift = 0;
-    while (store->shift < 31 && (2ull << store->shift) * row_bytes <= largest)
-        store->shift++;
-    uint64_t shards = (rows + (1ull << store->shift) - 1) >> store->shift;
     if (shards > MIMUS__MAX_SHARDS)
         return mimus__fail(MIMUS_ERR_MEMORY,
                            "%llu rows of %llu bytes need %llu shards of at most %llu bytes; at "
@@ -166,14 +208,29 @@ out:
     return status;
 }
 
+/* Copies of the recipe's, or 0 and 1. */
+static mimus_status take_normalisation(packer *p, const mimus__store_recipe *recipe) {
+    mimus_status status = MIMUS_OK;
+    size_t senses = p->layout->senses;
+    MIMUS_TRY(mimus__alloc(&p->mean, senses, sizeof *p->mean));
+    MIMUS_TRY(mimus__alloc(&p->scale, senses, sizeof *p->scale));
+    for (size_t s = 0; s < senses; s++) {
+        p->mean[s] = recipe->mean != NULL ? recipe->mean[s] : 0.0f;
+        p->scale[s] = recipe->mean != NULL ? recipe->scale[s] : 1.0f;
+    }
+out:
+    return status;
+}
+
 mimus_status mimus__store_new(mimus__store *out, mimus__device *device,
                               const mimus__recording *recording, const mimus__audit *audit,
-                              const mimus__split *split, uint32_t stack, double mean_weight,
-                              uint64_t shard_bytes, const mimus_watch *watch) {
+                              const mimus__split *split, const mimus__store_recipe *recipe,
+                              const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus_schema *schema = mimus__recording_schema(recording);
     packer p = {0};
-    *out = (mimus__store){.layout = mimus__row_layout_of(schema, stack)};
+    *out = (mimus__store){.layout = mimus__row_layout_of(schema, recipe->stack, recipe->form),
+                          .normalised = recipe->form != MIMUS__STORE_F32 && recipe->mean != NULL};
     if (split->training.samples + split->heldout.samples > UINT32_MAX) {
         status = mimus__fail(MIMUS_ERR_UNSUPPORTED,
                              "the recording has more than the %u samples that fit", UINT32_MAX);
@@ -181,7 +238,7 @@ mimus_status mimus__store_new(mimus__store *out, mimus__device *device,
     }
     out->training = (uint32_t)split->training.samples;
     out->heldout = (uint32_t)split->heldout.samples;
-    MIMUS_TRY(make_shards(out, device, shard_bytes));
+    MIMUS_TRY(make_shards(out, device, recipe->shard_bytes));
 
     size_t row_bytes = (size_t)out->layout.words * sizeof(uint32_t);
     p = (packer){
@@ -189,15 +246,18 @@ mimus_status mimus__store_new(mimus__store *out, mimus__device *device,
         .schema = schema,
         .layout = &out->layout,
         .judge = audit->count[MIMUS__FAULT_RANGE] > 0 || audit->count[MIMUS__FAULT_FORBIDDEN] > 0,
-        .weight_factor = mean_weight > 0 ? (float)(1.0 / mean_weight) : 1.0f,
+        .weight_factor = recipe->mean_weight > 0 ? (float)(1.0 / recipe->mean_weight) : 1.0f,
         .piece_rows = row_bytes < PIECE_BYTES ? (uint32_t)(PIECE_BYTES / row_bytes) : 1,
         .store = out,
         .phase = mimus__phase_begin(watch, "upload", (uint64_t)out->training + out->heldout)};
+    MIMUS_TRY(take_normalisation(&p, recipe));
     MIMUS_TRY(mimus__alloc(&p.piece, p.piece_rows, row_bytes));
     MIMUS_TRY(pack_rows(&p, &split->training));
     MIMUS_TRY(pack_rows(&p, &split->heldout));
     MIMUS_TRY(flush_piece(&p));
 out:
+    free(p.mean);
+    free(p.scale);
     free(p.piece);
     if (status != MIMUS_OK)
         mimus__store_free(out);
@@ -213,6 +273,7 @@ void mimus__store_free(mimus__store *store) {
 void mimus__store_define(const mimus__store *store, uint32_t stack, mimus__defines *defines) {
     mimus__define_number(defines, "SHARDS", store->shards);
     mimus__define_number(defines, "SHARD_SHIFT", store->shift);
+    mimus__define_number(defines, "STORE", (uint64_t)store->layout.form);
     mimus__define_number(defines, "SENSES", store->layout.senses);
     mimus__define_number(defines, "LABEL_WORDS", store->layout.label_words);
     mimus__define_number(defines, "STACK", stack);

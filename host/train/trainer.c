@@ -147,9 +147,11 @@ static mimus_status load_models(mimus__trainer *trainer, const mimus__model *con
     MIMUS_TRY(upload(trainer, models, moment2_of, &optimizer->moment2));
     for (uint32_t r = 0; r < trainer->runs; r++) {
         const mimus__model *model = models[r];
-        MIMUS_TRY(trainer->block != NULL
-                      ? mimus__block_plan_normalise(trainer->block, r, model->mean, model->scale)
-                      : mimus__gather_normalise(trainer->gather, r, model->mean, model->scale));
+        if (!trainer->store->normalised)
+            MIMUS_TRY(
+                trainer->block != NULL
+                    ? mimus__block_plan_normalise(trainer->block, r, model->mean, model->scale)
+                    : mimus__gather_normalise(trainer->gather, r, model->mean, model->scale));
         if (model->state != NULL)
             MIMUS_TRY(mimus__optimizer_set_corrections(optimizer, r, model->state->correction1,
                                                        model->state->correction2));
@@ -186,11 +188,10 @@ out:
 }
 
 /* The plan that was asked for; without a word, blocks on CPU devices. */
-static bool wants_blocks(const mimus__trainer *trainer) {
-    const mimus_config *config = trainer->config;
+bool mimus__trainer_takes_blocks(const mimus_config *config, const mimus__device *device) {
     if (config->plan != MIMUS__PLAN_AUTO)
         return config->plan == MIMUS__PLAN_BLOCK;
-    return config->gemm == MIMUS__GEMM_AUTO && mimus__block_plan_suits(trainer->device);
+    return config->gemm == MIMUS__GEMM_AUTO && mimus__block_plan_suits(device);
 }
 
 static mimus_status make_block(mimus__trainer *trainer, const mimus_schema *schema,
@@ -229,8 +230,9 @@ static mimus_status make_parts(mimus__trainer *trainer, const mimus_schema *sche
     mimus_status status = MIMUS_OK;
     bool dropout = any_dropout(configs, trainer->runs);
     MIMUS_TRY(make_hyper(trainer, configs));
-    MIMUS_TRY(wants_blocks(trainer) ? make_block(trainer, schema, shape, dropout)
-                                    : make_phases(trainer, schema, shape, dropout));
+    MIMUS_TRY(mimus__trainer_takes_blocks(trainer->config, trainer->device)
+                  ? make_block(trainer, schema, shape, dropout)
+                  : make_phases(trainer, schema, shape, dropout));
     MIMUS_TRY(mimus__optimizer_new(
         &trainer->optimizer, trainer->network,
         trainer->block != NULL ? mimus__block_plan_panels(trainer->block) : NULL, trainer->config,

@@ -10,6 +10,9 @@
 
 typedef struct mimus__trainer mimus__trainer;
 
+/* Whether these settings mean the block plan on the device. */
+bool mimus__trainer_takes_blocks(const mimus_config *config, const mimus__device *device);
+
 /* What a step can be made of, in its order. */
 typedef enum mimus__step_phase {
     MIMUS__STEP_GATHER,
@@ -49,8 +52,8 @@ typedef struct mimus__epoch_result {
 /* Train `runs` models of one shape on the rows of `store`. `configs` (runs) must agree in all but
  * seed, lr, weight decay, clip, label smoothing, dropout and weights; `models` (runs) give
  * parameters, normalisation, and where they have state with moments, where to go on. `counts` (A)
- * are the training part's label counts, for balanced class weights. Borrows device and store;
- * copies the rest. */
+ * are the training part's label counts, for balanced class weights. A store that is normalised was
+ * packed with the models' normalisation. Borrows device and store; copies the rest. */
 mimus_status mimus__trainer_new(mimus__trainer **out, mimus__device *device,
                                 const mimus__store *store, const mimus_schema *schema,
                                 const mimus_config *const *configs,

@@ -69,13 +69,15 @@ mimus_status mimus__bench_ablate(mimus__bench_ablation *out, const char *selecto
                  .model = model,
                  .watch = watch};
     mimus_config *phased = NULL;
+    const mimus__store_recipe recipe = {
+        .form = MIMUS__STORE_F32, .stack = 1, .mean_weight = dataset->statistics.weight};
     *out = (mimus__bench_ablation){0};
     MIMUS_TRY(mimus__config_copy(&phased, config));
     phased->plan = MIMUS__PLAN_PHASED;
     MIMUS_TRY(mimus__device_open(&a.device, selector, config->memory));
     out->device = *mimus__device_get_info(a.device);
     MIMUS_TRY(mimus__store_new(&a.store, a.device, dataset->recording, &dataset->audit,
-                               &dataset->split, 1, dataset->statistics.weight, 0, watch));
+                               &dataset->split, &recipe, watch));
     for (uint32_t i = 0; i < MIMUS__ABLATE_STAGES; i++)
         MIMUS_TRY(run_stage(&a, &out->stage[i], i,
                             i <= ONE_READ      ? phased

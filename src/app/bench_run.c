@@ -23,10 +23,12 @@ static mimus_status set_up(session *s, const mimus__model *model) {
     mimus_status status = MIMUS_OK;
     mimus__bench_run *run = s->run;
     const mimus__dataset *dataset = s->dataset;
+    const mimus__store_recipe recipe = {.form = MIMUS__STORE_F32,
+                                        .stack = s->config->stack,
+                                        .mean_weight = dataset->statistics.weight};
     double began = mimus__clock_seconds();
     MIMUS_TRY(mimus__store_new(&s->store, s->device, dataset->recording, &dataset->audit,
-                               &dataset->split, s->config->stack, dataset->statistics.weight, 0,
-                               s->watch));
+                               &dataset->split, &recipe, s->watch));
     MIMUS_TRY(mimus__device_finish(s->device));
     run->upload = mimus__clock_seconds() - began;
     run->training = s->store.training;

@@ -99,9 +99,10 @@ static uint32_t batch_rows(const mimus__shape *shape, uint32_t rows) {
 static mimus_status prepare_device(evaluation *e, const char *selector, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus__shape *shape = &e->model->shape;
+    const mimus__store_recipe recipe = {.form = MIMUS__STORE_F32, .stack = shape->stack};
     MIMUS_TRY(mimus__device_open(&e->device, selector, 0));
     MIMUS_TRY(mimus__store_new(&e->store, e->device, e->dataset.recording, &e->dataset.audit,
-                               &e->dataset.split, shape->stack, 1.0, 0, watch));
+                               &e->dataset.split, &recipe, watch));
     MIMUS_TRY(mimus__buffer_new(&e->hyper, e->device, sizeof(mimus__hyper), "the settings"));
     e->batch = batch_rows(shape, e->store.heldout);
     MIMUS_TRY(mimus__network_new(&e->network, e->device, shape, 1, e->batch, MIMUS__GEMM_TILE,

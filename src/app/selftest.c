@@ -53,6 +53,8 @@ static const struct {
 } checks[] = {
     {"gather, in order", mimus__selftest_gather, 0, 1e-6},
     {"gather, shuffled", mimus__selftest_gather, 1, 1e-6},
+    {"gather, f16", mimus__selftest_gather, 2, 1e-3}, /* rounding to 11 and to 8 bits */
+    {"gather, bf16", mimus__selftest_gather, 3, 8e-3},
     {"naive products", mimus__selftest_naive, 0, 0},
     {"forward product, tile", mimus__selftest_product, 0, 1e-5},
     {"input gradient, tile", mimus__selftest_product, 1, 1e-5},

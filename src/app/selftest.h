@@ -86,7 +86,8 @@ typedef mimus_status mimus__selftest_check(mimus__device *device,
                                            const mimus__selftest_sample *sample, int variant,
                                            mimus__verdict *verdict);
 
-/* 1 and 3 shards, stacked and normalised. variant: 0 in order, 1 shuffled. */
+/* 1 and 3 shards, stacked and normalised. variant: 0 in order, 1 shuffled, 2 and 3
+ * shuffled out of a store in f16 and bf16. */
 mimus__selftest_check mimus__selftest_gather;
 
 /* One product of one back end, every activation, every variant of the back end. variant: product +

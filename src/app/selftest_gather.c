@@ -16,6 +16,7 @@ static const uint64_t seeds[RUNS] = {0x123456789Au, 7};
 typedef struct bench {
     const mimus__selftest_sample *sample;
     bool shuffled;
+    mimus__store_form form;
     uint32_t width;      /* of x, padded */
     float *mean, *scale; /* (RUNS, S) */
     mimus__store store;
@@ -55,8 +56,10 @@ static mimus_status make_gather(bench *b, mimus__device *device, uint64_t shard_
     for (uint32_t r = 0; r < RUNS; r++)
         hyper[r] =
             (mimus__hyper){.seed_low = (uint32_t)seeds[r], .seed_high = (uint32_t)(seeds[r] >> 32)};
+    const mimus__store_recipe recipe = {
+        .form = b->form, .stack = STACK, .shard_bytes = shard_bytes};
     MIMUS_TRY(mimus__store_new(&b->store, device, sample->recording, &sample->audit, &sample->split,
-                               STACK, 1.0, shard_bytes, NULL));
+                               &recipe, NULL));
     MIMUS_TRY(make_arrays(b));
     MIMUS_TRY(mimus__selftest_upload(&b->hyper, device, hyper, sizeof hyper));
     MIMUS_TRY(mimus__buffer_new(&b->x, device, (size_t)RUNS * PADDED * b->width * sizeof(float),
@@ -127,12 +130,16 @@ out:
 }
 
 static mimus_status check(mimus__device *device, const mimus__selftest_sample *sample,
-                          bool shuffled, uint64_t shard_bytes, mimus__verdict *verdict) {
+                          bool shuffled, mimus__store_form form, bool cut,
+                          mimus__verdict *verdict) {
     mimus_status status = MIMUS_OK;
+    mimus__row_layout layout = mimus__row_layout_of(sample->schema, STACK, form);
+    uint64_t three_shards = (uint64_t)SHARD_ROWS * layout.words * sizeof(uint32_t);
     bench b = {.sample = sample,
                .shuffled = shuffled,
+               .form = form,
                .width = mimus__round_up(STACK * sample->schema->senses, 16)};
-    MIMUS_TRY(make_gather(&b, device, shard_bytes));
+    MIMUS_TRY(make_gather(&b, device, cut ? three_shards : 0));
     MIMUS_TRY(shuffled ? mimus__gather_shuffled(b.gather, EPOCH, FIRST, ROWS, PADDED)
                        : mimus__gather_in_order(b.gather, b.store.training, FIRST, ROWS, PADDED));
     expect(&b);
@@ -145,10 +152,10 @@ out:
 mimus_status mimus__selftest_gather(mimus__device *device, const mimus__selftest_sample *sample,
                                     int variant, mimus__verdict *verdict) {
     mimus_status status = MIMUS_OK;
-    mimus__row_layout layout = mimus__row_layout_of(sample->schema, STACK);
-    uint64_t three_shards = (uint64_t)SHARD_ROWS * layout.words * sizeof(uint32_t);
-    MIMUS_TRY(check(device, sample, variant == 1, 0, verdict));
-    MIMUS_TRY(check(device, sample, variant == 1, three_shards, verdict));
+    const mimus__store_form forms[] = {MIMUS__STORE_F32, MIMUS__STORE_F32, MIMUS__STORE_F16,
+                                       MIMUS__STORE_BF16};
+    MIMUS_TRY(check(device, sample, variant > 0, forms[variant], false, verdict));
+    MIMUS_TRY(check(device, sample, variant > 0, forms[variant], true, verdict));
 out:
     return status;
 }

@@ -192,7 +192,7 @@ mimus_status mimus__selftest_loss(mimus__device *device, const mimus__selftest_s
     mimus_status status = MIMUS_OK;
     bench b = {.schema = *sample->schema};
     b.schema.masks = b.schema.weights = variant == 1;
-    b.layout = mimus__row_layout_of(&b.schema, 1);
+    b.layout = mimus__row_layout_of(&b.schema, 1, MIMUS__STORE_F32);
     b.actions = mimus__schema_actions(&b.schema);
     b.width = mimus__round_up(b.actions, 16);
     MIMUS_TRY(make_case(&b, sample));

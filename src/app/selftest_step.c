@@ -109,8 +109,9 @@ out:
 static mimus_status make_parts(bench *b) {
     mimus_status status = MIMUS_OK;
     const mimus__selftest_sample *sample = b->sample;
+    const mimus__store_recipe recipe = {.form = MIMUS__STORE_F32, .stack = STACK};
     MIMUS_TRY(mimus__store_new(&b->store, b->device, sample->recording, &sample->audit,
-                               &sample->split, STACK, 1.0, 0, NULL));
+                               &sample->split, &recipe, NULL));
     MIMUS_TRY(mimus__selftest_upload(&b->device_hyper, b->device, b->hyper, sizeof b->hyper));
     MIMUS_TRY(b->blocks ? make_block(b) : make_phases(b));
     size_t columns = mimus__metric_columns(sample->schema->heads);

@@ -1,4 +1,5 @@
 /* mimus_train and mimus_resume: a recording becomes a run folder. */
+#include "estimate.h"
 #include "run.h"
 #include "trainer.h"
 
@@ -410,15 +411,54 @@ static mimus_status judge_again(session *s) {
                  json_is_number(heldout) ? json_number_value(heldout) : NAN);
 }
 
+/* Whether training would find room with senses in this form. */
+static bool fits(const session *s, const mimus__shape *shape, mimus__store_form form) {
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    const mimus_config *config = s->config;
+    mimus__row_layout layout = mimus__row_layout_of(schema, config->stack, form);
+    mimus__estimate estimate = {.schema = schema,
+                                .samples = s->dataset.split.training.samples +
+                                           s->dataset.split.heldout.samples,
+                                .blocks = mimus__trainer_takes_blocks(config, s->device),
+                                .compute_units = mimus__device_get_info(s->device)->compute_units};
+    return mimus__store_fits(s->device, &layout, estimate.samples, config->shard,
+                             mimus__estimate_step(&estimate, config, shape));
+}
+
+/* Make of "auto" what it means here: the settings that the run keeps say it, because it changes
+ * what is learned. */
+static mimus_status choose_store(session *s) {
+    mimus_status status = MIMUS_OK;
+    mimus__shape shape;
+    if (s->config->store != MIMUS__STORE_AUTO)
+        return MIMUS_OK;
+    MIMUS_TRY(
+        mimus__config_shape(&shape, s->config, mimus__recording_schema(s->dataset.recording)));
+    s->config->store = MIMUS__STORE_F32;
+    if (!fits(s, &shape, MIMUS__STORE_F32) && fits(s, &shape, MIMUS__STORE_F16)) {
+        s->config->store = MIMUS__STORE_F16;
+        mimus__watch_message(s->watch,
+                             "the recording does not fit on the device with senses in 32 bits: "
+                             "they are kept in 16 (--store f16)");
+    }
+out:
+    return status;
+}
+
 /* From an opened recording and a model to the end of training. */
 static mimus_status train(session *s, char **summary) {
     mimus_status status = MIMUS_OK;
     const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
     const mimus_config *config = s->config;
     const mimus__model *model = s->model;
+    const mimus__store_recipe recipe = {.form = config->store,
+                                        .stack = config->stack,
+                                        .mean_weight = s->dataset.statistics.weight,
+                                        .shard_bytes = config->shard,
+                                        .mean = model->mean,
+                                        .scale = model->scale};
     MIMUS_TRY(mimus__store_new(&s->store, s->device, s->dataset.recording, &s->dataset.audit,
-                               &s->dataset.split, config->stack, s->dataset.statistics.weight,
-                               config->shard, s->watch));
+                               &s->dataset.split, &recipe, s->watch));
     (void)mimus__phase_begin(s->watch, "prepare", 0); /* kernels are built and products timed */
     MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store, schema, &config, &model,
                                  &s->dataset.statistics, 1));
@@ -450,6 +490,7 @@ mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
     MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
     MIMUS_TRY(mimus__dataset_open(&s.dataset, source, watch));
     MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
+    MIMUS_TRY(choose_store(&s));
     MIMUS_TRY(mimus__dataset_model(&s.model, &s.dataset, s.config));
     MIMUS_TRY(save_model(&s, "last.safetensors")); /* a kill in the first epoch can be resumed */
     MIMUS_TRY(mimus__run_begin(&s.run, s.config, source, &s.dataset));
@@ -518,6 +559,9 @@ static mimus_status resumed_config(session *s, const mimus_config *wanted) {
     json_t *own = NULL, *settings = NULL;
     MIMUS_TRY(mimus_config_new(&s->config));
     MIMUS_TRY(mimus__config_from_json(s->config, s->model->config, s->run.folder));
+    if (s->config->store == MIMUS__STORE_AUTO)
+        s->config->store = MIMUS__STORE_F32; /* begun before there was the setting */
+    const mimus__store_form form = s->config->store;
     MIMUS_TRY(mimus__config_to_json(&own, s->config)); /* defaults included */
     if (wanted == NULL) {
         MIMUS_TRY(read_settings(s));
@@ -525,6 +569,8 @@ static mimus_status resumed_config(session *s, const mimus_config *wanted) {
         mimus_config_free(s->config);
         MIMUS_TRY(mimus__config_copy(&s->config, wanted));
     }
+    if (s->config->store == MIMUS__STORE_AUTO)
+        s->config->store = form; /* it was chosen when the run began */
     MIMUS_TRY(mimus__config_to_json(&settings, s->config));
     MIMUS_TRY(check_settings(s, settings, own));
     json_decref(s->model->config);

@@ -99,6 +99,9 @@ static const setting fields[] = {
       "matrix products of the phased plan, which another than auto asks for; auto: verified and "
       "timed"},
      CHOICE(gemm, MIMUS__GEMM_AUTO)},
+    {{"store", "auto", "auto|f32|f16|bf16",
+      "senses on the device in 32 or 16 bits; auto: f32, or f16 where only that fits"},
+     CHOICE(store, MIMUS__STORE_AUTO)},
     {{"memory", "0", "BYTES", "device memory to use, as 512M or 4G; 0: 80% of the device's"},
      NUMBER(BYTES, memory, 0, MAX_INTEGER, BOTH_IN)},
     {{"shard", "0", "BYTES", "largest device buffer of the recording; 0: the device's largest"},
@@ -113,6 +116,7 @@ _Static_assert(sizeof(mimus__schedule) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__class_weights) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__plan) == sizeof(uint32_t), "enum size");
 _Static_assert(sizeof(mimus__gemm_kind) == sizeof(uint32_t), "enum size");
+_Static_assert(sizeof(mimus__store_form) == sizeof(uint32_t), "enum size");
 
 const mimus_config_field *mimus_config_describe(size_t index) {
     return index < FIELDS ? &fields[index].text : NULL;

@@ -19,6 +19,14 @@ typedef enum mimus__gemm_kind {
 
 typedef enum mimus__plan { MIMUS__PLAN_AUTO, MIMUS__PLAN_PHASED, MIMUS__PLAN_BLOCK } mimus__plan;
 
+/* How senses lie on the device (host/ops/store.h). */
+typedef enum mimus__store_form {
+    MIMUS__STORE_AUTO, /* f32, or f16 where only that fits */
+    MIMUS__STORE_F32,
+    MIMUS__STORE_F16,
+    MIMUS__STORE_BF16
+} mimus__store_form;
+
 /* Names in the JSON file and on the command line are these, with "-" for "_" on the latter;
  * config.c's table holds the defaults and ranges. */
 struct mimus_config {
@@ -47,6 +55,7 @@ struct mimus_config {
     char *device;      /* "" = the default choice */
     mimus__plan plan;
     mimus__gemm_kind gemm;
+    mimus__store_form store;
     uint64_t memory; /* bytes; 0 = 80% of the device's */
     uint64_t shard;  /* bytes; 0 = as large as the device allows */
 };

@@ -28,8 +28,12 @@ void rig_new(rig *out, mimus__device *device, mimus__dataset *dataset, const mim
     *out = (rig){.device = device, .dataset = dataset, .runs = runs, .rows = rows};
     const mimus_schema *schema = mimus__recording_schema(dataset->recording);
     test_ok(mimus__config_shape(&out->shape, config, schema));
+    const mimus__store_recipe recipe = {
+        .form = config->store != MIMUS__STORE_AUTO ? config->store : MIMUS__STORE_F32,
+        .stack = config->stack,
+        .shard_bytes = config->shard};
     test_ok(mimus__store_new(&out->store, device, dataset->recording, &dataset->audit,
-                             &dataset->split, config->stack, 1.0, config->shard, NULL));
+                             &dataset->split, &recipe, NULL));
     test_ok(mimus__buffer_new(&out->hyper, device, runs * sizeof *hyper, "settings"));
     test_ok(mimus__buffer_write(&out->hyper, 0, hyper, runs * sizeof *hyper));
     if (config->plan == MIMUS__PLAN_BLOCK)

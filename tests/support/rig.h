@@ -22,8 +22,9 @@ typedef struct rig {
     mimus__optimizer *optimizer;
 } rig;
 
-/* For batches of `rows` rows and `steps` steps; `hyper` (runs) is copied. Sample weights are taken
- * as they are. `tile` is the block plan's variant. */
+/* The store has the form of config->store, AUTO being f32, and senses that are not normalised. For
+ * batches of `rows` rows and `steps` steps; `hyper` (runs) is copied. Sample weights are taken as
+ * they are. `tile` is the block plan's variant. */
 void rig_new(rig *out, mimus__device *device, mimus__dataset *dataset, const mimus_config *config,
              const mimus__hyper *hyper, uint32_t runs, uint32_t rows, uint32_t steps, int tile);
 void rig_clear(rig *r);

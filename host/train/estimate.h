@@ -1,0 +1,21 @@
+/* estimate - the device memory that training takes, on paper: for who must know before there is a
+ * device, or before it is full. */
+#ifndef MIMUS_HOST_ESTIMATE_H
+#define MIMUS_HOST_ESTIMATE_H
+
+#include "store.h"
+
+/* What it depends on besides the settings. */
+typedef struct mimus__estimate {
+    const mimus_schema *schema;
+    uint64_t samples;       /* of both parts */
+    bool blocks;            /* the block plan, else the phased one */
+    uint32_t compute_units; /* of the device */
+} mimus__estimate;
+
+/* Bytes beside the store's, samples * words * 4, for one run: batch, network, optimizer, tables.
+ * The back end of the products may pad more; what timing them takes for a while counts. */
+uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
+                              const mimus__shape *shape);
+
+#endif
