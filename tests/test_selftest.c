@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKS = 17, CPU_CHECKS = 1 /* of them */ };
+enum { CHECKS = 19, CPU_CHECKS = 1 /* of them */ };
 
 /* ------------------------------------------------------------------ document */
 
@@ -88,6 +88,7 @@ static const struct {
 } mistakes[] = {
     {"gather.cl", "base + first + i;", "base + first;", "gather, in order", "loss"},
     {"sampler.clh", "SAMPLER_ROUNDS 6", "SAMPLER_ROUNDS 5", "gather, shuffled", "gather, in order"},
+    {"shards.clh", "(SENSES + 1) / 2", "SENSES / 2", "gather, f16", "gather, shuffled"},
     {"activation.clh", "(1.0f + erf(M_SQRT1_2_F * x))",
      "(1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)))", "forward product, tile", "loss"},
     {"masked_log_softmax.clh", "weight * smoothing / count",
