@@ -88,7 +88,7 @@ static const struct {
 } mistakes[] = {
     {"gather.cl", "base + first + i;", "base + first;", "gather, in order", "loss"},
     {"sampler.clh", "SAMPLER_ROUNDS 6", "SAMPLER_ROUNDS 5", "gather, shuffled", "gather, in order"},
-    {"shards.clh", "(SENSES + 1) / 2", "SENSES / 2", "gather, f16", "gather, shuffled"},
+    {"shards.clh", "vload_half(s,", "vload_half(s / 2,", "gather, f16", "gather, bf16"},
     {"activation.clh", "(1.0f + erf(M_SQRT1_2_F * x))",
      "(1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)))", "forward product, tile", "loss"},
     {"masked_log_softmax.clh", "weight * smoothing / count",
