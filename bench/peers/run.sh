@@ -73,6 +73,7 @@ build() {
 
 attempt install install
 attempt build build
+rm -f "$out/play.rec"
 attempt record "$out/mimus/mimus-arena" record --samples "$samples" --seed 1 -o "$out/play.rec"
 say mimus
 # shellcheck disable=SC2086 # a list of options

@@ -78,8 +78,7 @@ def describe(document, rows):
         f"{work['samples']:,} samples of the arena ({work['held_out_samples']:,} held out), hidden {hidden}, "
         f"batch {work['config']['batch']:,}, lr {work['config']['lr']:g}, {work['config']['epochs']} epochs."
     )
-    for row in rows:
-        print(f"{row['name']} on {row['device'] or 'the processor'}.")
+    print("; ".join(f"{row['name']} on {row['device'] or 'the processor'}" for row in rows) + ".")
     print(
         f"mimus by {device['platform']} {device['driver']}. The floor is {device['epoch']['floor']:.3f} s, at {device['limits']['flops'] / 1e9:,.0f} G multiply-add "
         "operations a second.\n"
@@ -90,8 +89,8 @@ def verdicts(first, peers, document):
     nearest = min(peers, key=lambda row: row["median"])
     over = nearest["median"] / document["devices"][0]["epoch"]["floor"]
     print(
-        f"\nNearest is {nearest['name']}, at {nearest['median'] / first['median']:.2f} times mimus' time. It is at "
-        f"{over:.2f} times the floor itself,\nso that nothing could be more than {over:.2f} times as fast."
+        f"\nThe fastest other is {nearest['name']}: {nearest['median'] / first['median']:.2f} times mimus' time, "
+        f"and {over:.2f} times the floor,\nso that nothing on this machine could be more than {over:.2f} times as fast as it."
     )
     off = max(abs(row["held_out_agreement"] - first["held_out_agreement"]) for row in peers)
     outcome = "equal" if off <= AGREES else "NOT equal"
