@@ -115,9 +115,15 @@ out:
     return status;
 }
 
+static void leave_block(const packer *p) {
+    if (p->has_block)
+        mimus__recording_leave(p->recording, p->block_index);
+}
+
 /* Make the block that holds `row` the current one; rows only go up within a part. */
 static mimus_status find_block(packer *p, uint64_t row) {
     mimus_status status = MIMUS_OK;
+    leave_block(p);
     if (p->has_block && row < p->block.first) {
         p->has_block = false; /* the held-out part starts over */
         p->block_index = 0;
@@ -255,6 +261,7 @@ mimus_status mimus__store_new(mimus__store *out, mimus__device *device,
     MIMUS_TRY(pack_rows(&p, &split->training));
     MIMUS_TRY(pack_rows(&p, &split->heldout));
     MIMUS_TRY(flush_piece(&p));
+    leave_block(&p);
 out:
     free(p.mean);
     free(p.scale);

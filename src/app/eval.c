@@ -124,8 +124,10 @@ out:
 static mimus_status block_of(evaluation *e, uint64_t row, mimus__block *block) {
     mimus_status status = MIMUS_OK;
     MIMUS_TRY(mimus__recording_block(e->dataset.recording, e->block, block));
-    while (row >= block->first + block->samples)
+    while (row >= block->first + block->samples) {
+        mimus__recording_leave(e->dataset.recording, e->block);
         MIMUS_TRY(mimus__recording_block(e->dataset.recording, ++e->block, block));
+    }
 out:
     return status;
 }

@@ -123,6 +123,7 @@ static mimus_status read_rec(importer *imp, const mimus_source *one, const mimus
         uint64_t done = block.first + block.samples;
         block.first = imp->rows;
         MIMUS_TRY(take_block(imp, &block));
+        mimus__recording_leave(recording, b);
         MIMUS_TRY(mimus__phase_step(&phase, done));
     }
     MIMUS_TRY(

@@ -268,6 +268,7 @@ mimus_status mimus__audit_run(mimus__audit *out, const mimus__recording *recordi
             MIMUS_TRY(mimus__alloc(&all, (size_t)(samples / 32 + 1), sizeof *all));
         if (auditor->audit.dropped > before)
             merge_drops(all, &block, drop);
+        mimus__recording_leave(recording, b);
         MIMUS_TRY(mimus__phase_step(&phase, block.first + block.samples));
     }
     *out = *mimus__auditor_result(auditor);

@@ -388,6 +388,20 @@ out:
     return status;
 }
 
+void mimus__recording_leave(const mimus__recording *recording, size_t index) {
+    const entry *left = &recording->entry[index];
+    const long page = sysconf(_SC_PAGESIZE);
+    assert(index < recording->entries);
+    if (left->file == NULL || page <= 0)
+        return;
+    /* from where its first page begins to where the last that is its own ends */
+    uintptr_t begin = (uintptr_t)left->payload, end = begin + (size_t)left->record.bytes;
+    begin -= begin % (uintptr_t)page;
+    end -= end % (uintptr_t)page;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* a wish: fine without */
+}
+
 const json_t *mimus__recording_metadata(const mimus__recording *recording) {
     return recording->metadata;
 }

@@ -49,6 +49,11 @@ size_t mimus__recording_blocks(const mimus__recording *recording);
 mimus_status mimus__recording_block(const mimus__recording *recording, size_t index,
                                     mimus__block *out);
 
+/* For who goes through a recording and is done with a block for now: its pages of a mapped file no
+ * longer count as this process's memory. Whoever touches them again gets them back from the disk
+ * cache, so that pointers stay good. */
+void mimus__recording_leave(const mimus__recording *recording, size_t index);
+
 /* Metadata of the closing records (a JSON object per file, in an array; borrowed; empty objects for
  * files without), and what was lost: an array of {"file", "bytes", "reason"}, empty when every file
  * was closed properly. */

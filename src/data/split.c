@@ -76,6 +76,7 @@ mimus_status mimus__rows_all(mimus__rows *out, const mimus__recording *recording
         mimus__block block;
         MIMUS_TRY(mimus__recording_block(recording, b, &block));
         MIMUS_TRY(find_in_block(&f, &block));
+        mimus__recording_leave(recording, b);
     }
     MIMUS_TRY(close_span(&f));
 out:

@@ -188,6 +188,7 @@ mimus_status mimus__statistics_new(mimus__statistics *out, const mimus__recordin
         mimus__block block;
         MIMUS_TRY(mimus__recording_block(recording, b, &block));
         add_block(&c, &block, rows, &next);
+        mimus__recording_leave(recording, b);
     }
     finish(&c);
 out:
