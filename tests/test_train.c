@@ -163,8 +163,7 @@ static bool killed_after(unsigned delay) {
         mimus_status status = started ? mimus_resume(run_b, NULL, NULL, NULL, NULL)
                                       : mimus_train(&source, config, run_b, NULL, NULL);
         if (status != MIMUS_OK)
-            fprintf(stderr, "%s\n", mimus_last_error());
-        _exit(status == MIMUS_OK ? 0 : 1);
+            _exit(status == MIMUS_OK ? 0 : 1);
     }
     usleep(delay);
     kill(child, SIGKILL);
@@ -479,6 +478,58 @@ START_TEST(the_store_is_f16_where_only_that_fits) {
     test_ok(mimus_config_set(config, "memory", "3M"));
     test_fails(mimus_train(&narrow, config, test_folder_path("c"), NULL, NULL), MIMUS_ERR_MEMORY,
                "the recording");
+    sample_clear(&other);
+}
+END_TEST
+
+/* Bytes that a run's blocks of rows are smaller than the largest that could have been chosen, 192
+ * rows of the widths 144, 128, 128 and 48 with gaps and 3 label words. */
+static json_int_t smaller_blocks(const json_t *about) {
+    const json_t *block = json_object_get(json_object_get(about, "step"), "block");
+    if (block == NULL)
+        return 0;
+    return number(block, "slices") * (192 - number(block, "block_rows")) *
+           (144 + 128 + 128 + 48 + 4 * 16 + 3) * 4;
+}
+
+/* What `info` says that training takes, by the settings that it goes by. */
+START_TEST(info_foretells_the_device_memory) {
+    const sample_recipe wide = {
+        .senses = 143, .heads = 2, .actions = {9, 38}, .masks = true, .samples = 40000};
+    const char *const plans[] = {"phased", "block"};
+    char *text, folder[64];
+    sample other;
+    sample_new(&other, &wide, "wide.rec");
+    const char *others[] = {other.path};
+    mimus_source from = {.paths = others, .count = 1};
+    setenv("MIMUS_GEOMETRY", "cpu", 1); /* the block plan is for CPU devices */
+    test_ok(mimus_info(&from, NULL, &text));
+    json_t *told = parse(text);
+    const json_t *bytes = json_object_get(told, "bytes"),
+                 *needs = json_object_get(bytes, "training");
+    ck_assert_uint_eq(json_array_size(needs), 3);
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *need = json_array_get(needs, i / 2);
+        const char *form = json_string_value(json_object_get(need, "store"));
+        const char *plan = plans[i % 2];
+        mimus_config *settings;
+        test_ok(mimus_config_new(&settings));
+        test_ok(mimus_config_set(settings, "epochs", "1"));
+        test_ok(mimus_config_set(settings, "store", form));
+        test_ok(mimus_config_set(settings, "plan", plan));
+        snprintf(folder, sizeof folder, "%s-%s", form, plan);
+        test_ok(mimus_train(&from, settings, test_folder_path(folder), NULL, &text));
+        json_t *about = parse(text);
+        json_int_t took =
+            number(json_object_get(about, "device"), "peak_bytes") + smaller_blocks(about);
+        double ratio = (double)took / (double)number(need, plan);
+        ck_assert_int_eq(number(need, "recording"), number(need, "sample") * 40000);
+        ck_assert_msg(ratio > 0.95 && ratio < 1.05, "%s: took %lld bytes, %.3f of what info says",
+                      folder, (long long)took, ratio);
+        json_decref(about);
+        mimus_config_free(settings);
+    }
+    json_decref(told);
     sample_clear(&other);
 }
 END_TEST
@@ -873,6 +924,7 @@ int main(void) {
     tcase_add_test(all, a_resume_keeps_settings_and_recording);
     tcase_add_loop_test(all, a_store_in_16_bits_resumes_to_the_same_bits, 0, 2);
     tcase_add_test(all, the_store_is_f16_where_only_that_fits);
+    tcase_add_test(all, info_foretells_the_device_memory);
     tcase_add_test(all, two_processes_do_not_train_into_one_run);
     tcase_add_test(all, a_stopped_resume_keeps_its_new_settings);
     tcase_add_test(all, settings_are_those_of_config_json);

@@ -4,7 +4,8 @@
 #include "loss.h"
 #include "optimizer.h"
 
-enum { PAD = 16, MOST_BLOCK_ROWS = 192, LEAST_SLICE = 32, MOST_SPLITS = 8 };
+/* Of block_plan.c and gemm_tile.c: pads, the most rows of a block, when a slice is too small. */
+enum { PAD = 16, MOST_BLOCK_ROWS = 192, BLOCK_GAP = 16, LEAST_SLICE = 32, MOST_SPLITS = 8 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -14,33 +15,25 @@ static uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* Widths of all layers, those of hidden ones `times` times. */
-static uint64_t widths(const mimus__layout *layout, uint32_t times) {
+/* Widths of all layers, those of hidden ones `times` times, each with a gap. */
+static uint64_t widths(const mimus__layout *layout, uint32_t times, uint32_t gap) {
     uint32_t layers = layout->shape.layers;
-    uint64_t sum = layout->padded[0] + layout->padded[layers];
+    uint64_t sum = layout->padded[0] + layout->padded[layers] + 2 * gap;
     for (uint32_t l = 1; l < layers; l++)
-        sum += (uint64_t)times * layout->padded[l];
+        sum += (uint64_t)times * (layout->padded[l] + gap);
     return sum;
 }
 
-/* Outputs, their gradients and the labels of a batch. While products are verified and timed there
- * are three matrices each of the widest input and output instead. */
-static uint64_t batch_floats(const mimus__layout *layout, uint64_t labels, uint64_t rows,
-                             bool keeps_pre) {
-    uint64_t in = 0, out = 0;
+/* While products are verified and timed: three matrices each of the widest input and output, and
+ * partial gradients, of which those of biases lie as far apart as those of weights. */
+static uint64_t trial_floats(const mimus__layout *layout, uint64_t rows, uint64_t splits) {
+    uint64_t in = 0, out = 0, weights = 0;
     for (uint32_t l = 0; l < layout->shape.layers; l++) {
         in = most(in, layout->padded[l]);
         out = most(out, layout->padded[l + 1]);
+        weights = most(weights, (uint64_t)layout->padded[l] * layout->padded[l + 1]);
     }
-    uint64_t trains = widths(layout, keeps_pre ? 3 : 2) + labels;
-    return rows * most(trains, 3 * (in + out));
-}
-
-/* Blocks of rows, one a slice. */
-static uint64_t block_floats(const mimus__layout *layout, uint64_t labels, uint64_t slices,
-                             bool keeps_pre) {
-    uint64_t row = widths(layout, keeps_pre ? 2 : 1) + labels;
-    return slices * MOST_BLOCK_ROWS * row;
+    return 3 * rows * (in + out) + 2 * (splits + 1) * weights;
 }
 
 uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
@@ -55,11 +48,16 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
                      (config->activation == MIMUS__TANH && config->dropout > 0);
     uint64_t moments = config->optimizer == MIMUS__SGD ? 1 : 2;
     uint64_t panels = estimate->blocks ? 2 : 0;
-    /* parameters and moments twice: the report has copies; as many partial gradients as slices */
-    uint64_t floats = (2 * (1 + moments) + panels + slices) * layout.total;
-    floats += estimate->blocks ? block_floats(&layout, labels, slices, keeps_pre)
-                               : batch_floats(&layout, labels, rows, keeps_pre);
     uint64_t columns = mimus__metric_columns(estimate->schema->heads) + MIMUS__TABLE_EXTRA;
-    floats += 2 * columns * (estimate->samples / rows + 2);
+    /* the report holds parameters, moments and tables once more; a partial gradient a slice */
+    uint64_t floats = (2 * (1 + moments) + panels + slices) * layout.total +
+                      2 * columns * (estimate->samples / rows + 2);
+    if (estimate->blocks) {
+        floats +=
+            slices * MOST_BLOCK_ROWS * (widths(&layout, keeps_pre ? 2 : 1, BLOCK_GAP) + labels);
+    } else {
+        floats += rows * (widths(&layout, keeps_pre ? 3 : 2, 0) + labels);
+        floats = most(floats, trial_floats(&layout, rows, slices));
+    }
     return floats * sizeof(float);
 }

@@ -13,8 +13,9 @@ typedef struct mimus__estimate {
     uint32_t compute_units; /* of the device */
 } mimus__estimate;
 
-/* Bytes beside the store's, samples * words * 4, for one run: batch, network, optimizer, tables.
- * The back end of the products may pad more; what timing them takes for a while counts. */
+/* Bytes beside the store's, samples * words * 4, for one run: batch, network, optimizer, tables, or
+ * what timing the products takes where that is more. The largest block of rows that timing may
+ * choose is counted; a back end of the products may pad more on GPUs. */
 uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
                               const mimus__shape *shape);
 

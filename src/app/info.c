@@ -1,8 +1,10 @@
 /* mimus_info: what a recording holds, and what is wrong with it. */
+#include "estimate.h"
 #include "statistics.h"
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct info {
     const mimus_source *source;
@@ -63,21 +65,74 @@ out:
     return status;
 }
 
-/* A sample on the device: float senses, 16-bit labels padded to a word, mask words, a weight. */
-static uint64_t device_bytes(const mimus_schema *schema) {
-    return 4 * ((uint64_t)schema->senses + (schema->heads + 1) / 2 +
-                mimus__schema_mask_words(schema) + (schema->weights ? 1 : 0));
+static uint64_t sample_bytes(const mimus_schema *schema, uint32_t stack, mimus__store_form form) {
+    return (uint64_t)mimus__row_layout_of(schema, stack, form).words * sizeof(uint32_t);
+}
+
+/* What training by the default settings takes on a device with senses in one form. What the block
+ * plan adds, which is for CPU devices, goes by this machine's cores. */
+static mimus_status make_need(json_t **out, const info *of, const mimus_config *config,
+                              const mimus__shape *shape, mimus__store_form form, const char *name) {
+    mimus_status status = MIMUS_OK;
+    json_t *json = json_object();
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t sample = sample_bytes(of->schema, config->stack, form);
+    const uint64_t recording = sample * of->usable.samples;
+    mimus__estimate estimate = {.schema = of->schema,
+                                .samples = of->usable.samples,
+                                .compute_units = cores > 0 ? (uint32_t)cores : 1};
+    MIMUS_TRY(mimus__json_set(json, "store", json_string(name)));
+    MIMUS_TRY(mimus__json_set(json, "sample", integer(sample)));
+    MIMUS_TRY(mimus__json_set(json, "recording", integer(recording)));
+    MIMUS_TRY(mimus__json_set(json, "phased",
+                              integer(recording + mimus__estimate_step(&estimate, config, shape))));
+    estimate.blocks = true;
+    MIMUS_TRY(mimus__json_set(json, "block",
+                              integer(recording + mimus__estimate_step(&estimate, config, shape))));
+    *out = json;
+    json = NULL;
+out:
+    json_decref(json);
+    return status;
+}
+
+/* Empty for a recording that no network of the default settings fits. */
+static mimus_status make_needs(json_t **out, const info *of) {
+    mimus_status status = MIMUS_OK;
+    const struct {
+        mimus__store_form form;
+        const char *name;
+    } forms[] = {{MIMUS__STORE_F32, "f32"}, {MIMUS__STORE_F16, "f16"}, {MIMUS__STORE_BF16, "bf16"}};
+    mimus_config *config = NULL;
+    mimus__shape shape;
+    json_t *needs = json_array();
+    MIMUS_TRY(mimus_config_new(&config));
+    bool trains = mimus__config_shape(&shape, config, of->schema) == MIMUS_OK;
+    for (size_t i = 0; trains && i < sizeof forms / sizeof *forms; i++) {
+        json_t *need = NULL;
+        MIMUS_TRY(make_need(&need, of, config, &shape, forms[i].form, forms[i].name));
+        MIMUS_TRY(mimus__json_append(needs, need));
+    }
+    *out = needs;
+    needs = NULL;
+out:
+    json_decref(needs);
+    mimus_config_free(config);
+    return status;
 }
 
 static mimus_status add_bytes(json_t *json, const info *of, uint64_t files) {
     mimus_status status = MIMUS_OK;
-    json_t *bytes = json_object();
-    const uint64_t sample = device_bytes(of->schema);
+    json_t *bytes = json_object(), *needs = NULL;
+    const uint64_t sample = sample_bytes(of->schema, 1, MIMUS__STORE_F32);
+    MIMUS_TRY(make_needs(&needs, of));
     MIMUS_TRY(mimus__json_set(bytes, "files", integer(files)));
     MIMUS_TRY(mimus__json_set(bytes, "device_sample", integer(sample)));
     MIMUS_TRY(mimus__json_set(bytes, "device", integer(sample * of->usable.samples)));
+    MIMUS_TRY(mimus__json_set(bytes, "training", json_incref(needs)));
     MIMUS_TRY(mimus__json_set(json, "bytes", json_incref(bytes)));
 out:
+    json_decref(needs);
     json_decref(bytes);
     return status;
 }

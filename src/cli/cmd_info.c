@@ -195,12 +195,31 @@ static void show_masked_out(const json_t *info) {
         printf("\n%s no action of a head was legal\n", human_things(pairs, "time").text);
 }
 
+/* What each form of the senses takes on the device; nothing for what no network fits. */
+static void show_bytes(const json_t *bytes) {
+    const json_t *needs = json_object_get(bytes, "training"), *need;
+    const char *const titles[] = {"on the device", "a sample", "recording", "training, GPU",
+                                  "training, CPU"};
+    const char *const keys[] = {"sample", "recording", "phased", "block"};
+    size_t i;
+    if (json_array_size(needs) == 0)
+        return;
+    cli_table *rows = table_new("lrrrr");
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(rows, "%s", titles[i]);
+    json_array_foreach(needs, i, need) {
+        table_cell(rows, "  --store %s", cli_text(need, "store"));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            table_cell(rows, "%s", human_bytes(cli_number(need, keys[k])).text);
+    }
+    table_print(rows, stdout, "");
+}
+
 static void show_info(const json_t *info) {
     const json_t *bytes = json_object_get(info, "bytes");
     show_files(info);
     show_length(info);
-    printf("%s on the device, %s a sample\n", human_bytes(cli_number(bytes, "device")).text,
-           human_bytes(cli_number(bytes, "device_sample")).text);
+    show_bytes(bytes);
     if (json_is_true(json_object_get(json_object_get(info, "schema"), "weights")))
         printf("samples are weighted, %s on average\n",
                human_figure(cli_number(info, "mean_weight")).text);
