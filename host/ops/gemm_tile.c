@@ -41,20 +41,13 @@ static const mimus__gemm_tile_shape register_shapes[] = {
     {6, 2, 8}, {4, 2, 8}, {16, 1, 16}, {12, 1, 16}, {6, 2, 4}, {12, 2, 4},
 };
 
-/* llvmpipe vectorises over work-items as a GPU does, and a group of one runs at a lane's speed. */
-static bool wants_groups(const mimus__device *device) {
-    const mimus__device_info *info = mimus__device_get_info(device);
-    return mimus__geometry_of(device).local > 1 || info->vector_width < 4 ||
-           strstr(info->platform_name, "rusticl") != NULL;
-}
-
 static uint32_t list_shapes(const mimus__device *device, uint32_t wanted,
                             mimus__gemm_tile_shape *found) {
     uint32_t native = mimus__device_get_info(device)->vector_width;
     uint32_t width = native >= 16 ? 16 : native >= 8 ? 8 : 4;
     uint32_t count = 0;
     *found = group_shape;
-    if (wants_groups(device))
+    if (!mimus__geometry_has_registers(device))
         return 1;
     for (size_t i = 0; i < sizeof register_shapes / sizeof *register_shapes; i++) {
         if (register_shapes[i].width != width)

@@ -10,7 +10,14 @@ mimus__geometry mimus__geometry_of(const mimus__device *device) {
     bool cpu = forced != NULL && forced[0] != '\0' ? strcmp(forced, "gpu") != 0 : info->cpu;
     if (!cpu)
         return (mimus__geometry){.local = 64, .width = 4};
-    return (mimus__geometry){.local = 1, .width = info->vector_width >= 16 ? 16 : 8};
+    uint32_t native = info->vector_width;
+    return (mimus__geometry){.local = 1, .width = native >= 16 ? 16 : native >= 8 ? 8 : 4};
+}
+
+bool mimus__geometry_has_registers(const mimus__device *device) {
+    const mimus__device_info *info = mimus__device_get_info(device);
+    return mimus__geometry_of(device).local == 1 && info->vector_width >= 4 &&
+           strstr(info->platform_name, "rusticl") == NULL;
 }
 
 void mimus__geometry_define(mimus__geometry geometry, mimus__defines *defines) {
