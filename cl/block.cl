@@ -41,12 +41,44 @@
 #define SCRATCH_FLOATS 65536
 #endif
 
+/* Rows to fetch ahead at a time, by clang's builtin: OpenCL's own prefetch() does nothing in PoCL. On a
+ * CPU all address spaces are one. */
+#if !defined(LOOKAHEAD) && defined(__has_builtin)
+#if __has_builtin(__builtin_prefetch)
+#define LOOKAHEAD 4
+#endif
+#endif
+#ifndef LOOKAHEAD
+#define LOOKAHEAD 0
+#endif
+#define BLOCK_PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p))
+
 #define RELU (ACTIVATION == ACTIVATION_RELU)
 #define SLOW_ACTIVATION (ACTIVATION != ACTIVATION_IDENTITY && !RELU)
 
 #if SLOW_ACTIVATION
 DEFINE_ACTIVATION(tile_vector, tile_activate, tile_slope)
 #endif
+
+/* The rows of the block after this one, fetched a few at a time between the panels of this one: all at
+ * once they would wait for each other. */
+typedef struct lookahead {
+    uint rows, done;
+    uint row[BLOCK_ROWS];
+    __global const uint *words[BLOCK_ROWS];
+} lookahead;
+
+static inline void look_ahead(lookahead *next) {
+#if LOOKAHEAD
+    uint end = min(next->done + LOOKAHEAD, next->rows);
+    for (; next->done < end; next->done++) {
+        for (uint w = 0; w < ROW_WORDS + 15; w += 16) /* a line is 16 words, a row begins anywhere */
+            BLOCK_PREFETCH(next->words[next->done] + w);
+    }
+#else
+    (void)next;
+#endif
+}
 
 static inline uint row_distance(uint width) {
     return width + BLOCK_GAP;
@@ -66,9 +98,9 @@ static inline uint row_distance(uint width) {
 /* y = f(x W + b) */
 static inline void forward(uint rows, uint in, uint out, __global const float *x,
                            __global const float *panels, __global const float *bias, int relu,
-                           __global float *y) {
+                           __global float *y, lookahead *next) {
     uint x_ld = row_distance(in), y_ld = row_distance(out), n = 0;
-    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS, look_ahead(next))
         forward_panel(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n,
                       y_ld);
     for (; n < out; n += TILE_WIDTH)
@@ -78,9 +110,9 @@ static inline void forward(uint rows, uint in, uint out, __global const float *x
 /* d = (g W^T) o f'(saved); d may be where saved is. */
 static inline void input_gradient(uint rows, uint in, uint out, __global const float *g,
                                   __global const float *turned, __global const float *saved,
-                                  __global float *d) {
+                                  __global float *d, lookahead *next) {
     uint g_ld = row_distance(out), d_ld = row_distance(in), k = 0;
-    for (; k + TILE_COLUMNS <= in; k += TILE_COLUMNS)
+    for (; k + TILE_COLUMNS <= in; k += TILE_COLUMNS, look_ahead(next))
         input_gradient_panel(rows, out, g, g_ld, turned + k * out, saved + k, d + k,
                              d_ld);
     for (; k < in; k += TILE_WIDTH)
@@ -90,9 +122,9 @@ static inline void input_gradient(uint rows, uint in, uint out, __global const f
 /* v (+)= x^T g and c (+)= sum g */
 static inline void weight_gradient(uint rows, uint in, uint out, __global const float *x,
                                    __global const float *g, __global float *v, __global float *c,
-                                   int first) {
+                                   int first, lookahead *next) {
     uint x_ld = row_distance(in), g_ld = row_distance(out), n = 0;
-    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS, look_ahead(next))
         weight_gradient_panel(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n,
                               first);
     for (; n < out; n += TILE_WIDTH)
@@ -147,35 +179,49 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
     __global const float *scale = all_scale + (size_t)run * SENSES;
     __global float *own = gradient + (size_t)slice * TOTAL;
 
-    __global float *x[LAYERS + 1], *pre[LAYERS + 1], *next = scratch + slot * SCRATCH_FLOATS;
+    __global float *x[LAYERS + 1], *pre[LAYERS + 1], *free = scratch + slot * SCRATCH_FLOATS;
     for (uint l = 0; l <= LAYERS; l++) {
-        x[l] = pre[l] = next;
-        next += BLOCK_ROWS * row_distance(layer_width[l]);
+        x[l] = pre[l] = free;
+        free += BLOCK_ROWS * row_distance(layer_width[l]);
         if (KEEPS_PRE && l > 0 && l < LAYERS) {
-            pre[l] = next;
-            next += BLOCK_ROWS * row_distance(layer_width[l]);
+            pre[l] = free;
+            free += BLOCK_ROWS * row_distance(layer_width[l]);
         }
     }
-    __global float *e = next;
+    __global float *e = free;
     __global uint *labels = (__global uint *)(e + head_offset[HEADS] * LANES);
 
     floatl columns[METRIC_COLUMNS];
     for (uint c = 0; c < METRIC_COLUMNS; c++)
         columns[c] = (floatl)(0.0f);
     int fresh = 1;
+    lookahead next;
+    next.done = next.rows = 0;
     do { /* once even without rows: the gradient is always written */
         uint count = min((uint)BLOCK_ROWS, end - begin);
         for (uint i = 0; i < count; i++) {
             uint at = first + begin + i;
-            uint row = shuffled ? sampler_row(&order, at) : base + at;
+            uint row = i < next.rows ? next.row[i]
+                       : shuffled    ? sampler_row(&order, at)
+                                     : base + at;
             GATHER_ROW(row, x[0] + i * row_distance(layer_width[0]), labels + i * LABEL_WORDS, mean,
                        scale, 0);
         }
+#if LOOKAHEAD
+        next.done = 0;
+        next.rows = min((uint)BLOCK_ROWS, end - begin - count);
+        for (uint i = 0; i < next.rows; i++) {
+            uint at = first + begin + count + i;
+            uint row = shuffled ? sampler_row(&order, at) : base + at;
+            next.row[i] = row;
+            next.words[i] = SHARD_ROW(row);
+        }
+#endif
         for (uint l = 0; l < LAYERS; l++) {
             uint in = layer_width[l], out = layer_width[l + 1];
             int hidden = l + 1 < LAYERS;
             forward(count, in, out, x[l], panels + weights_at[l] + (size_t)run * in * out,
-                    parameters + biases_at[l] + run * out, hidden * RELU, x[l + 1]);
+                    parameters + biases_at[l] + run * out, hidden * RELU, x[l + 1], &next);
             if (hidden)
                 activate(count, out, x[l + 1], pre[l + 1]);
             if (DROPOUT && hidden && trains)
@@ -191,10 +237,10 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
             uint in = layer_width[l], out = layer_width[l + 1];
             size_t weights = weights_at[l] + (size_t)run * in * out;
             weight_gradient(count, in, out, x[l], x[l + 1], own + weights,
-                            own + biases_at[l] + run * out, fresh);
+                            own + biases_at[l] + run * out, fresh, &next);
             if (l == 0)
                 break;
-            input_gradient(count, in, out, x[l + 1], turned + weights, pre[l], x[l]);
+            input_gradient(count, in, out, x[l + 1], turned + weights, pre[l], x[l], &next);
             if (DROPOUT)
                 drop_block(count, in, x[l], noise, begin, step, l - 1, settings.dropout);
         }
