@@ -16,8 +16,8 @@ typedef struct mimus__geometry {
 
 mimus__geometry mimus__geometry_of(const mimus__device *device);
 
-/* Whether a work-item has a core's vector registers to itself, so that it may hold a tile in them. Not
- * on GPUs, and not on llvmpipe, a CPU device that vectorises over work-items as a GPU does. */
+/* Whether a work-item has a core's vector registers to itself, so that it may hold a tile in them.
+ * Not on GPUs, and not on llvmpipe, a CPU device that vectorises over work-items as a GPU does. */
 bool mimus__geometry_has_registers(const mimus__device *device);
 
 /* Rows that a work-item takes at once where rows are independent (cl/lanes.clh). */
