@@ -122,7 +122,10 @@ START_TEST(a_file_is_replaced_whole_or_not_at_all) {
     test_ok(mimus__file_make_folder(deep));
     test_ok(mimus__file_make_folder(deep));
     ck_assert(mimus__file_is_folder(deep));
-    test_fails(mimus__file_make_folder(path), MIMUS_ERR_IO, "cannot make the folder");
+    test_fails(mimus__file_make_folder(path), MIMUS_ERR_IO, "cannot make the folder: File exists");
+    ck_assert_int_eq(symlink("nowhere", test_folder_path("dangling")), 0);
+    test_fails(mimus__file_make_folder(test_folder_path("dangling")), MIMUS_ERR_IO,
+               "cannot make the folder: File exists");
     test_folder_remove();
     ck_assert(!mimus__file_exists(path));
 }

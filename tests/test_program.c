@@ -202,6 +202,8 @@ START_TEST(a_driver_that_fails_is_named) {
     child_expect("build-and-free", MIMUS_ERR_DEVICE,
                  "clCreateProgramWithSource: CL_OUT_OF_HOST_MEMORY (-6) on ",
                  SHIM("clCreateProgramWithSource=-6"));
+    child_expect("build-and-free", MIMUS_ERR_DEVICE, "CL_BUILD_PROGRAM_FAILURE (-11)",
+                 SHIM("clBuildProgram=-11"));
     child_expect("build-and-free", MIMUS_ERR_DEVICE,
                  "kernel test_main: clCreateKernel: CL_OUT_OF_HOST_MEMORY (-6)",
                  SHIM("clCreateKernel=-6"));
@@ -212,6 +214,12 @@ START_TEST(a_driver_that_fails_is_named) {
                  "kernel test_main, 1 x 1 x 1 work-items in groups of 1 x 1 x 1: "
                  "clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES (-5)",
                  SHIM("clEnqueueNDRangeKernel=-5"));
+}
+END_TEST
+
+/* As it fails when a signal comes while the driver's clang works. */
+START_TEST(a_build_that_fails_is_tried_again) {
+    child_expect("build-and-free", MIMUS_OK, "", SHIM("clBuildProgram=-11,once"));
 }
 END_TEST
 
@@ -262,6 +270,7 @@ int main(int count, char **arguments) {
     suite_add_tcase(suite, sources);
     TCase *drivers = tcase_create("drivers");
     tcase_add_test(drivers, a_driver_that_fails_is_named);
+    tcase_add_test(drivers, a_build_that_fails_is_tried_again);
     tcase_add_test(drivers, what_is_launched_can_be_compiled_again);
     suite_add_tcase(suite, drivers);
     return test_run(suite);

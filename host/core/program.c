@@ -202,8 +202,8 @@ static mimus_status build_failed(const mimus__device *device, cl_program program
     return status;
 }
 
-static mimus_status build(mimus__program *out, mimus__device *device, const char *file,
-                          const text *source) {
+static mimus_status build_once(mimus__program *out, mimus__device *device, const char *file,
+                               const text *source) {
     const char *bytes = source->bytes;
     cl_int code;
     cl_program program = mimus__cl.clCreateProgramWithSource(mimus__device_context(device), 1,
@@ -219,6 +219,14 @@ static mimus_status build(mimus__program *out, mimus__device *device, const char
     }
     *out = (mimus__program){device, program};
     return MIMUS_OK;
+}
+
+/* When a signal comes (Ctrl-C), the clang inside a driver removes the files that it is writing and
+ * hands the signal on: the build fails for no fault of the source, and works a second time. */
+static mimus_status build(mimus__program *out, mimus__device *device, const char *file,
+                          const text *source) {
+    mimus_status status = build_once(out, device, file, source);
+    return status == MIMUS_ERR_DEVICE ? build_once(out, device, file, source) : status;
 }
 
 mimus_status mimus__program_build_text(mimus__program *out, mimus__device *device, const char *file,

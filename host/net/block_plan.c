@@ -199,9 +199,10 @@ static void name_of(char name[MIMUS__GEMM_PARAMETER_BYTES], const tiling *v) {
 }
 
 static mimus_status no_tile(const mimus__block_plan *block) {
+    const mimus__device_info *info = mimus__device_get_info(block->network->device);
     return mimus__fail(MIMUS_ERR_UNSUPPORTED,
-                       "the block plan is for CPU devices, and this is %s; use --plan phased",
-                       mimus__device_get_info(block->network->device)->name);
+                       "the block plan is for CPU devices, and %s %s; use --plan phased",
+                       info->name, info->cpu ? "is used as a GPU (MIMUS_GEOMETRY)" : "is none");
 }
 
 static mimus_status find_best(mimus__block_plan *block, const tiling **best) {

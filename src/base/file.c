@@ -340,9 +340,10 @@ mimus_status mimus__file_make_folder(const char *path) {
             continue;
         bool last = *c == '\0';
         *c = '\0';
-        if (mkdir(partial, 0777) != 0 && !mimus__file_is_folder(partial)) {
+        int error = mkdir(partial, 0777) != 0 ? errno : 0; /* the look at it sets errno too */
+        if (error != 0 && !mimus__file_is_folder(partial)) {
             status = mimus__fail(MIMUS_ERR_IO, "%s: cannot make the folder: %s", partial,
-                                 strerror(errno));
+                                 strerror(error));
             goto out;
         }
         if (last)

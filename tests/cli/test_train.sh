@@ -68,11 +68,17 @@ run 0 train --resume same --patience 9 --json
 [ "$("$json" epochs <out)" = 6 ] || fail "$ran: forgot that the run has 6 epochs"
 refused 2 'cannot change' train --resume same --batch 7
 run 1 train --resume same long.rec --epochs 7 -q
+
 says err "same: was trained on recording"
 mv same/config.json config.json
 refused 1 'same/config.json: ' train --resume same --epochs 8
 run 0 train --resume same -q # puts the settings of the checkpoint back
 [ -e same/config.json ] || fail "$ran: no config.json"
+
+# A plan that is not for what the device is used as.
+MIMUS_GEOMETRY=gpu run 1 train long.rec -o other --plan block -q
+says err "is used as a GPU (MIMUS_GEOMETRY); use --plan phased"
+[ ! -e other ] || fail "$ran: leaves a folder"
 
 # Few steps an epoch: what to try, until it is too late to.
 run 0 train play.rec -o few --gemm tile --hidden 16 --epochs 1

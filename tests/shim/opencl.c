@@ -11,6 +11,7 @@
  *   lazy             only every 50th look at an event may find it complete
  *   lost=-5          every event ends with this error
  *   CALL=-5          the function gives this error
+ *   CALL=-5,once     at its first call alone
  *   record=FOLDER    what is launched is written there: a program's source as HASH.cl, and its
  * build options as HASH.KERNEL.XxYxZ, X x Y x Z being the group's size
  *
@@ -89,6 +90,10 @@ static void copy_text(const char *text, size_t bytes, void *out, size_t *needed)
     X(cl_program, clCreateProgramWithSource,                                                       \
       (cl_context a, cl_uint b, const char **c, const size_t *d, cl_int *error),                   \
       (a, b, c, d, error), BY_POINTER)                                                             \
+    X(cl_int, clBuildProgram,                                                                      \
+      (cl_program a, cl_uint b, const cl_device_id *c, const char *d,                              \
+       void(CL_CALLBACK * e)(cl_program, void *), void *f),                                        \
+      (a, b, c, d, e, f), BY_VALUE)                                                                \
     X(cl_int, clReleaseProgram, (cl_program a), (a), BY_VALUE)                                     \
     X(cl_kernel, clCreateKernel, (cl_program a, const char *b, cl_int *error), (a, b, error),      \
       BY_POINTER)                                                                                  \
@@ -230,11 +235,21 @@ static void record(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
 
 /* -------------------------------------------------------------- what is called */
 
+/* The error that the function shall give now, or 0. */
+static long failure_of(const char *name, int index) {
+    static atomic_bool failed[CALL_COUNT];
+    const char *value = setting(name);
+    char *end = NULL;
+    long failure = value != NULL ? strtol(value, &end, 10) : 0;
+    if (failure != 0 && strncmp(end, ",once", 5) == 0 && atomic_exchange(&failed[index], true))
+        return 0;
+    return failure;
+}
+
 #define FUNCTION(type, name, parameters, arguments, fail, look)                                    \
     EXPORT type CL_API_CALL name parameters {                                                      \
         type(*call) parameters;                                                                    \
-        const char *value = setting(#name);                                                        \
-        long failure = value != NULL ? strtol(value, NULL, 10) : 0;                                \
+        long failure = failure_of(#name, INDEX_##name);                                            \
         *(void **)&call = real(#name);                                                             \
         if (failure != 0)                                                                          \
             fail;                                                                                  \
