@@ -34,9 +34,9 @@ mimus_status mimus__bench_slow_new(mimus__bench_slow **out, mimus__device *devic
                                    mimus__bench_way way);
 void mimus__bench_slow_free(mimus__bench_slow *slow);
 
-/* A mimus__bench_epoch of a mimus__bench_slow: all steps, then the held-out pass in the same way.
- * The result's arrays live until the next epoch; its training part is empty. */
-mimus_status mimus__bench_slow_epoch(void *slow, uint32_t epoch, mimus__epoch_result *result,
+/* A mimus__bench_epoch of a mimus__bench_slow (`user`): all steps, then the held-out pass in the
+ * same way. The result's arrays live until the next epoch; its training part is empty. */
+mimus_status mimus__bench_slow_epoch(void *user, uint32_t epoch, mimus__epoch_result *result,
                                      const mimus_watch *watch);
 
 /* Bytes of batches that went to the device so far. */
