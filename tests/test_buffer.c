@@ -273,13 +273,17 @@ START_TEST(memory_has_its_bounds) {
     test_ok(mimus__buffer_new(&first, device, 60 << 20, "first"));
     test_fails(mimus__buffer_new(&second, device, 60 << 20, "second"), MIMUS_ERR_MEMORY,
                "second: 60.0 MiB do not fit on ");
-    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "36.0 of its budget of 96.0 MiB are left"));
+    ck_assert_ptr_nonnull(strstr(mimus_last_error(), "36.0 of its budget of 96.0 are left"));
     ck_assert_ptr_null(second.device);
     ck_assert_uint_eq(mimus__device_bytes(device), 60 << 20);
     mimus__buffer_free(&first);
     test_ok(mimus__buffer_new(&second, device, 60 << 20, "second"));
     mimus__buffer_free(&second);
     ck_assert_uint_eq(mimus__device_peak_bytes(device), 60 << 20);
+    test_ok(mimus__buffer_new(&first, device, 96 << 20, "everything"));
+    test_fails(mimus__buffer_new(&second, device, 1536, "second"), MIMUS_ERR_MEMORY,
+               "second: 1.5 KiB do not fit on "); /* not 0.0 MiB */
+    mimus__buffer_free(&first);
     test_fails(mimus__buffer_new(&first, device, info->largest + 1, "all of it"), MIMUS_ERR_MEMORY,
                "all of it: ");
     ck_assert_ptr_nonnull(strstr(mimus_last_error(), "in one buffer"));

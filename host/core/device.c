@@ -235,17 +235,15 @@ uint64_t mimus__device_peak_bytes(const mimus__device *device) {
     return device->peak_bytes;
 }
 
-static double mebibytes(uint64_t bytes) {
-    return (double)bytes / (1 << 20);
-}
-
 mimus_status mimus__device_reserve(mimus__device *device, uint64_t bytes, const char *what) {
     uint64_t left = device->budget - device->bytes;
+    const bool small = bytes < 1 << 20;
+    const double unit = small ? 1 << 10 : 1 << 20;
     if (bytes > left)
         return mimus__fail(MIMUS_ERR_MEMORY,
-                           "%s: %.1f MiB do not fit on %s: %.1f of its budget of %.1f MiB are left",
-                           what, mebibytes(bytes), device->info.name, mebibytes(left),
-                           mebibytes(device->budget));
+                           "%s: %.1f %s do not fit on %s: %.1f of its budget of %.1f are left",
+                           what, (double)bytes / unit, small ? "KiB" : "MiB", device->info.name,
+                           (double)left / unit, (double)device->budget / unit);
     device->bytes += bytes;
     if (device->bytes > device->peak_bytes)
         device->peak_bytes = device->bytes;

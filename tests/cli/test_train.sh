@@ -68,7 +68,6 @@ run 0 train --resume same --patience 9 --json
 [ "$("$json" epochs <out)" = 6 ] || fail "$ran: forgot that the run has 6 epochs"
 refused 2 'cannot change' train --resume same --batch 7
 run 1 train --resume same long.rec --epochs 7 -q
-
 says err "same: was trained on recording"
 mv same/config.json config.json
 refused 1 'same/config.json: ' train --resume same --epochs 8
