@@ -91,9 +91,10 @@ record() {
     rm -rf "$work/launches" "$work/play.rec"
     "$build/mimus-arena" record --samples 4096 -o "$work/play.rec" >>"$log" 2>&1 || fail 1 "cannot record play"
     launches 1-reference bench reference --samples 4096 --batch 64 --epochs 2 --gemm tile
-    train 2-clblast --gemm clblast --dropout 0.1
+    launches 5-ablation bench reference --samples 4096 --batch 64 --epochs 2 --gemm tile --ablate
+    train 2-clblast --gemm clblast --dropout 0.1 --store f16
     train 3-adamw --gemm tile --optimizer adamw --stack 4 --shard 256K
-    train 4-sgd --gemm tile --optimizer sgd
+    train 4-sgd --gemm tile --optimizer sgd --store bf16
     # What CPUs alone launch need not be compiled.
     env -u MIMUS_DEVICE MIMUS_GEOMETRY=cpu MIMUS_OPENCL_LIBRARY="$build/tests/libopencl_shim.so" \
         MIMUS_SHIM="record=$work/launches/cpu" sh -c 'mkdir -p "$0" && exec "$@"' "$work/launches/cpu" \

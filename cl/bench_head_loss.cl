@@ -10,18 +10,17 @@
  *                                         by the others, which come behind it; the head's own are set
  *
  * LOCAL = 1 (CPUs): an item takes ROWS rows; LOCAL > 1 (GPUs): the group shares them, and adds in a tree. */
+#include "group_sum.clh"
 #include "masked_log_softmax.clh"
 
 #ifndef LOGIT_WIDTH
 #define LOGIT_WIDTH 16
 #endif
-#ifndef LOCAL
-#define LOCAL 1
-#endif
 #ifndef ROWS /* rows a group */
 #define ROWS 32
 #endif
 
+/* `columns` (4): the loss and the head's. */
 static inline void head_rows(__global float *z, uint valid, __global const uint *labels, uint head,
                              float scale, __global const float *ones, __global float *e,
                              floatl *columns) {
@@ -31,7 +30,7 @@ static inline void head_rows(__global float *z, uint valid, __global const uint 
     else
         turn_logits(z, LOGIT_WIDTH, valid, begin, end, e);
     masked_log_softmax_head(head, valid, labels, 1.0f, ones, 0.0f,
-                            sample_share(labels, valid, scale), e, columns);
+                            sample_share(labels, valid, scale), e, columns, columns + 1);
     if (LANES > 1)
         turn_back(z, LOGIT_WIDTH, valid, begin, end, e);
 }
@@ -47,35 +46,18 @@ bench_head_loss(uint head, uint rows, float scale, __global float *restrict logi
                 __global const uint *restrict labels, __global const float *restrict ones,
                 __global float *restrict turned, __global float *restrict partial) {
     uint group = get_group_id(0), lane = get_local_id(0);
-    floatl lanes[METRIC_COLUMNS];
+    floatl lanes[4];
     float columns[4];
-    for (uint c = 0; c < METRIC_COLUMNS; c++)
+    for (uint c = 0; c < 4; c++)
         lanes[c] = (floatl)(0.0f);
     uint begin = group * ROWS, end = min(begin + ROWS, rows);
     for (uint i = begin + lane * LANES; i < end; i += LOCAL * LANES)
         head_rows(logits + (size_t)i * LOGIT_WIDTH, min(end - i, (uint)LANES),
                   labels + (size_t)i * LABEL_WORDS, head, scale, ones,
                   turned + (size_t)group * head_offset[HEADS] * LANES, lanes);
-    columns[0] = lanes_sum(lanes[0]);
-    for (uint c = 1; c < 4; c++)
-        columns[c] = lanes_sum(lanes[3 * head + c]);
-    __global float *out = partial + (size_t)group * METRIC_COLUMNS;
-#if LOCAL > 1
     __local float values[LOCAL];
-    for (uint c = 0; c < 4; c++) {
-        values[lane] = columns[c];
-        for (uint half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lane < half_size)
-                values[lane] += values[lane + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        columns[c] = values[0];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
+    for (uint c = 0; c < 4; c++)
+        columns[c] = group_sum(lanes_sum(lanes[c]), values, lane);
     if (lane == 0)
-        write_columns(out, head, columns);
-#else
-    write_columns(out, head, columns);
-#endif
+        write_columns(partial + (size_t)group * METRIC_COLUMNS, head, columns);
 }

@@ -8,14 +8,12 @@
  * LOCAL = 1 (CPUs): an item takes ROWS rows, LANES at a time. LOCAL > 1 (GPUs): an item a row, and
  * the group adds its columns in a fixed tree. mimus_metrics_sum adds the groups in order, so
  * results repeat bit for bit. */
+#include "group_sum.clh"
 #include "hyper.clh"
 #include "masked_log_softmax.clh"
 
 #ifndef LOGIT_WIDTH
 #define LOGIT_WIDTH 16
-#endif
-#ifndef LOCAL
-#define LOCAL 1
 #endif
 #ifndef ROWS /* rows a group; LOCAL when LOCAL > 1, a multiple of LANES */
 #define ROWS 32
@@ -30,35 +28,46 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
                          __global float *restrict turned, __global float *restrict partial) {
     uint run = get_global_id(1), group = get_group_id(0), lane = get_local_id(0);
     size_t slot = (size_t)run * get_num_groups(0) + group;
+    __global const float *actions = action_weights + run * head_offset[HEADS];
+    __global float *out = partial + slot * METRIC_COLUMNS;
+    float smoothing = hyper[run].label_smoothing;
+    uint begin = group * ROWS, end = min(begin + ROWS, rows);
+    head_weights += run * HEADS;
+#if LOCAL > 1
+    /* Head by head: the columns of all of them would take a GPU's registers. */
+    __local float values[LOCAL];
+    size_t at = (size_t)run * stride_rows + begin + lane;
+    int inside = begin + lane < end;
+    float share = inside ? sample_share(labels + at * LABEL_WORDS, 1, scale) : 0.0f, loss = 0.0f;
+#pragma unroll 1
+    for (uint h = 0; h < HEADS; h++) {
+        float columns[3] = {0.0f, 0.0f, 0.0f};
+        if (inside)
+            masked_log_softmax_head(h, 1, labels + at * LABEL_WORDS, head_weights[h], actions,
+                                    smoothing, share, logits + at * LOGIT_WIDTH, &loss, columns);
+#pragma unroll
+        for (uint c = 0; c < 3; c++) {
+            float sum = group_sum(columns[c], values, lane);
+            if (lane == 0)
+                out[1 + 3 * h + c] = sum;
+        }
+    }
+    loss = group_sum(loss, values, lane);
+    if (lane == 0)
+        out[0] = loss;
+    (void)turned;
+#else
     floatl columns[METRIC_COLUMNS];
     for (uint c = 0; c < METRIC_COLUMNS; c++)
         columns[c] = (floatl)(0.0f);
-    uint begin = group * ROWS, end = min(begin + ROWS, rows);
-    for (uint i = begin + lane * LANES; i < end; i += LOCAL * LANES) {
+    for (uint i = begin; i < end; i += LANES) {
         size_t at = (size_t)run * stride_rows + i;
         masked_log_softmax_rows(logits + at * LOGIT_WIDTH, LOGIT_WIDTH, min(end - i, (uint)LANES),
-                                labels + at * LABEL_WORDS, head_weights + run * HEADS,
-                                action_weights + run * head_offset[HEADS],
-                                hyper[run].label_smoothing, scale,
+                                labels + at * LABEL_WORDS, head_weights, actions, smoothing, scale,
                                 turned + slot * head_offset[HEADS] * LANES, columns);
     }
-    __global float *out = partial + slot * METRIC_COLUMNS;
-#if LOCAL > 1
-    __local float values[LOCAL];
-    for (uint c = 0; c < METRIC_COLUMNS; c++) {
-        values[lane] = lanes_sum(columns[c]);
-        for (uint half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (lane < half_size)
-                values[lane] += values[lane + half_size];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane == 0)
-            out[c] = values[0];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-#else
     for (uint c = 0; c < METRIC_COLUMNS; c++)
         out[c] = lanes_sum(columns[c]);
+    (void)lane;
 #endif
 }

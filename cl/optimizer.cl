@@ -14,6 +14,7 @@
  * bias corrections 1 - beta^k after k applied updates, which row 0 carries over from the epoch
  * before. */
 #include "common.clh"
+#include "group_sum.clh"
 #include "hyper.clh"
 #include "metrics_sum.clh"
 #include "panels.clh"
@@ -21,9 +22,6 @@
 
 #ifndef OPTIMIZER /* 0 adam, 1 adamw, 2 sgd */
 #define OPTIMIZER 0
-#endif
-#ifndef LOCAL
-#define LOCAL 1
 #endif
 #ifndef PANELS
 #define PANELS 0
@@ -33,24 +31,6 @@
 #define COLUMN_CORRECTION1 (METRIC_COLUMNS + 2)
 #define COLUMN_CORRECTION2 (METRIC_COLUMNS + 3)
 #define TABLE_COLUMNS (METRIC_COLUMNS + 4)
-
-/* The sum of every lane's value, to all lanes, in a fixed tree. */
-static inline float group_sum(float value, __local float *values, uint lane) {
-#if LOCAL > 1
-    values[lane] = value;
-    for (uint half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (lane < half_size)
-            values[lane] += values[lane + half_size];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return values[0];
-#else
-    (void)values;
-    (void)lane;
-    return value;
-#endif
-}
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
 mimus_gradient_sum(uint splits, ulong split_stride, __global const uint4 *restrict chunks,
