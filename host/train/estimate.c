@@ -41,7 +41,7 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
     const mimus__layout layout = mimus__layout_of(shape, 1, PAD);
     uint64_t labels =
         mimus__row_layout_of(estimate->schema, config->stack, MIMUS__STORE_F32).label_words;
-    uint64_t rows = least(config->batch, most(estimate->samples, 1));
+    uint64_t rows = most(1, least(config->batch, estimate->samples));
     uint64_t slices = least(2ull * estimate->compute_units,
                             most(1, estimate->blocks ? rows / LEAST_SLICE : MOST_SPLITS));
     bool keeps_pre = config->activation == MIMUS__GELU ||
