@@ -108,6 +108,12 @@ suite() { # name
     ctest --test-dir "$out/$1" --output-on-failure -j "$jobs"
 }
 
+# The device tests, on a device that passes for a GPU without vector registers: what a suite on a real one would meet.
+as_gpu() {
+    MIMUS_OPENCL_LIBRARY=$out/gcc/tests/libopencl_shim.so MIMUS_SHIM='gpu width=1' \
+        ctest --test-dir "$out/gcc" --output-on-failure -j "$jobs" -L '^device$' -E _as_gpu
+}
+
 tidy() {
     tool=$(command -v run-clang-tidy-14 || command -v run-clang-tidy) || return 1
     $tool -quiet -j "$jobs" -p "$out/clang" '/(src|host|examples)/.*\.c$' >"$logs/tidy.txt" 2>&1 && return 0
@@ -184,6 +190,7 @@ if [ $quick = no ]; then
     if stage asan-build build asan -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=Debug -DMIMUS_SANITIZE=ON; then
         stage asan suite asan
     fi
+    stage as-gpu as_gpu
     stage fuzz fuzz
     stage valgrind memory
     stage oclgrind kernels

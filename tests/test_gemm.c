@@ -788,6 +788,7 @@ START_TEST(a_wrong_back_end_is_never_chosen) {
 END_TEST
 
 START_TEST(a_cpu_is_spared_clblast) {
+    setenv("MIMUS_GEOMETRY", "cpu", 1);
     mimus__gemm *gemm = open_small(MIMUS__GEMM_AUTO);
     ck_assert_int_eq(mimus__gemm_chosen(gemm), MIMUS__GEMM_TILE);
     json_t *report = mimus__gemm_report(gemm), *clblast = json_object_get(report, "clblast");

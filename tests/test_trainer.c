@@ -52,8 +52,15 @@ static const mimus__store_form forms[] = {MIMUS__STORE_F32, MIMUS__STORE_F16, MI
 enum { FORMS = sizeof forms / sizeof *forms };
 static mimus__store_form form = MIMUS__STORE_F32;
 
+/* The block plan as CPUs run it, on whatever device. */
+static void choose_plan(int loop) {
+    plan = plans[loop];
+    if (plan == MIMUS__PLAN_BLOCK)
+        setenv("MIMUS_GEOMETRY", "cpu", 1);
+}
+
 static void choose_plan_and_form(int loop) {
-    plan = plans[loop % PLANS];
+    choose_plan(loop % PLANS);
     form = forms[loop / PLANS];
 }
 
@@ -172,7 +179,7 @@ START_TEST(learns_with_one_read_an_epoch) {
 END_TEST
 
 START_TEST(repeats_bit_for_bit) {
-    plan = plans[_i];
+    choose_plan(_i);
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -203,7 +210,7 @@ START_TEST(three_shards_equal_one) {
 END_TEST
 
 START_TEST(a_resumed_run_equals_an_uninterrupted_one) {
-    plan = plans[_i];
+    choose_plan(_i);
     workshop a, b;
     mimus__epoch_result result;
     open_workshop(&a, 1, 0);
@@ -221,7 +228,7 @@ END_TEST
 
 /* Runs that share a pass end where they end alone. */
 START_TEST(runs_of_one_pass_equal_solo_runs) {
-    plan = plans[_i];
+    choose_plan(_i);
     workshop together;
     mimus__epoch_result results[3], alone;
     open_workshop(&together, 3, 0);
@@ -282,7 +289,7 @@ END_TEST
 
 /* A bad run never harms its neighbours. */
 START_TEST(a_run_that_diverges_leaves_the_others_alone) {
-    plan = plans[_i];
+    choose_plan(_i);
     workshop good, bad;
     mimus__epoch_result results[3];
     open_workshop(&good, 3, 0);
@@ -306,7 +313,7 @@ START_TEST(plans_agree) {
     workshop w[PLANS];
     mimus__epoch_result results[PLANS][3];
     for (int p = 0; p < PLANS; p++) {
-        plan = plans[p];
+        choose_plan(p);
         open_workshop(&w[p], 3, 0);
         ck_assert(mimus__trainer_has(w[p].trainer, MIMUS__STEP_BLOCK) == (p == 1));
         train(&w[p], 0, 2, results[p]);
@@ -327,7 +334,7 @@ END_TEST
 
 /* What rounding of the senses changes is less than what a step does. */
 START_TEST(forms_agree) {
-    plan = plans[_i];
+    choose_plan(_i);
     workshop w[FORMS];
     mimus__epoch_result results[FORMS];
     for (int f = 0; f < FORMS; f++) {

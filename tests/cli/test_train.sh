@@ -76,7 +76,7 @@ run 0 train --resume same -q # puts the settings of the checkpoint back
 
 # A plan that is not for what the device is used as.
 MIMUS_GEOMETRY=gpu run 1 train long.rec -o other --plan block -q
-says err "is used as a GPU (MIMUS_GEOMETRY); use --plan phased"
+says err "; use --plan phased"
 [ ! -e other ] || fail "$ran: leaves a folder"
 
 # Few steps an epoch: what to try, until it is too late to.

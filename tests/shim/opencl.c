@@ -4,6 +4,7 @@
  *
  *   gpu              every device calls itself a GPU, by the name Shimmed
  *   name=TEXT        every device has this name
+ *   width=N          every device's vectors have N floats
  *   version=1.1      every device speaks this OpenCL
  *   none             there is no platform
  *   broken           a first platform that cannot list its devices
@@ -326,6 +327,10 @@ EXPORT cl_int CL_API_CALL clGetDeviceInfo(cl_device_id id, cl_device_info what, 
         name = "Shimmed";
     if (what == CL_DEVICE_NAME && name != NULL) {
         copy_text(name, bytes, out, needed);
+        return CL_SUCCESS;
+    }
+    if (what == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT && setting("width") != NULL && out != NULL) {
+        *(cl_uint *)out = (cl_uint)strtoul(setting("width"), NULL, 10);
         return CL_SUCCESS;
     }
     if (what == CL_DEVICE_VERSION && setting("version") != NULL && out != NULL) {
