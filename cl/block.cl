@@ -80,6 +80,18 @@ static inline void look_ahead(lookahead *next) {
 #endif
 }
 
+/* The next block's rows: from place `at` on, of which `left` are left; in the epoch's order, or as they
+ * lie from `base` on. */
+static inline void choose_rows(lookahead *next, const sampler_order *order, uint base, uint at,
+                               uint left) {
+    next->done = 0;
+    next->rows = min((uint)BLOCK_ROWS, left);
+    for (uint i = 0; i < next->rows; i += LANES) {
+        uintl place = at + i + lanes_index();
+        lanes_store(order ? sampler_lanes(order, place) : base + place, 0, next->row + i);
+    }
+}
+
 static inline uint row_distance(uint width) {
     return width + BLOCK_GAP;
 }
@@ -196,27 +208,16 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
         columns[c] = (floatl)(0.0f);
     int fresh = 1;
     lookahead next;
-    next.done = next.rows = 0;
+    choose_rows(&next, shuffled ? &order : 0, base, first + begin, end - begin);
     do { /* once even without rows: the gradient is always written */
-        uint count = min((uint)BLOCK_ROWS, end - begin);
-        for (uint i = 0; i < count; i++) {
-            uint at = first + begin + i;
-            uint row = i < next.rows ? next.row[i]
-                       : shuffled    ? sampler_row(&order, at)
-                                     : base + at;
-            GATHER_ROW(row, x[0] + i * row_distance(layer_width[0]), labels + i * LABEL_WORDS, mean,
-                       scale, 0);
-        }
-#if LOOKAHEAD
-        next.done = 0;
-        next.rows = min((uint)BLOCK_ROWS, end - begin - count);
-        for (uint i = 0; i < next.rows; i++) {
-            uint at = first + begin + count + i;
-            uint row = shuffled ? sampler_row(&order, at) : base + at;
-            next.row[i] = row;
-            next.words[i] = SHARD_ROW(row);
-        }
-#endif
+        uint count = next.rows;
+        for (uint i = 0; i < count; i++)
+            GATHER_ROW(next.row[i], x[0] + i * row_distance(layer_width[0]),
+                       labels + i * LABEL_WORDS, mean, scale, 0);
+        choose_rows(&next, shuffled ? &order : 0, base, first + begin + count,
+                    end - begin - count);
+        for (uint i = 0; LOOKAHEAD && i < next.rows; i++)
+            next.words[i] = SHARD_ROW(next.row[i]);
         for (uint l = 0; l < LAYERS; l++) {
             uint in = layer_width[l], out = layer_width[l + 1];
             int hidden = l + 1 < LAYERS;
