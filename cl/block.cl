@@ -41,16 +41,10 @@
 #define SCRATCH_FLOATS 65536
 #endif
 
-/* Rows to fetch ahead at a time, by clang's builtin: OpenCL's own prefetch() does nothing in PoCL. On a
- * CPU all address spaces are one. */
-#if !defined(LOOKAHEAD) && defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
+#ifndef LOOKAHEAD /* rows to fetch ahead at a time; 0: the compiler cannot */
 #define LOOKAHEAD 4
 #endif
-#endif
-#ifndef LOOKAHEAD
-#define LOOKAHEAD 0
-#endif
+/* clang's builtin: OpenCL's own prefetch() does nothing in PoCL. On a CPU all address spaces are one. */
 #define BLOCK_PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p))
 
 #define RELU (ACTIVATION == ACTIVATION_RELU)
@@ -168,9 +162,10 @@ static inline void drop_block(uint rows, uint width, __global float *y, uint2 ke
     }
 }
 
-/* Grid: slice, run. `shuffled`: rows first .. of the epoch's order, else of the store from `base`;
+/* The hint keeps compilers that vectorise over work-items from it: Intel's crashed on the attempt.
+ * Grid: slice, run. `shuffled`: rows first .. of the epoch's order, else of the store from `base`;
  * `trains`: with dropout and backward. */
-__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void
+__attribute__((reqd_work_group_size(1, 1, 1), vec_type_hint(tile_vector))) __kernel void
 mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits, uint base,
             uint first, uint rows, uint slice_rows, float share, uint trains, uint step,
             __global const mimus__hyper *restrict hyper, __global const float *restrict all_mean,

@@ -89,6 +89,13 @@ static size_t count_scratch(const mimus__block_plan *block, uint32_t block_rows)
     return (floats + 15) / 16 * 16 + BLOCK_GAP; /* slots share no cache line */
 }
 
+/* Compilers that take clang's builtin to the end. Mesa's and Oclgrind's do not. */
+static bool prefetches(const mimus__device *device) {
+    const char *platform = mimus__device_get_info(device)->platform_name;
+    return strstr(platform, "Portable Computing Language") != NULL ||
+           strstr(platform, "Intel") != NULL;
+}
+
 static mimus_status build(mimus__block_plan *block, const tiling *v) {
     mimus_status status = MIMUS_OK;
     mimus__network *network = block->network;
@@ -111,8 +118,8 @@ static mimus_status build(mimus__block_plan *block, const tiling *v) {
     mimus__define_number(&defines, "DROPOUT", block->dropout);
     mimus__define_number(&defines, "TOTAL", network->layout.total);
     mimus__define_number(&defines, "SCRATCH_FLOATS", block->scratch_floats);
-    if (strstr(mimus__device_get_info(network->device)->platform_name, "Oclgrind") != NULL)
-        mimus__define_number(&defines, "LOOKAHEAD", 0); /* its simulator knows no prefetch */
+    if (!prefetches(network->device))
+        mimus__define_number(&defines, "LOOKAHEAD", 0);
     MIMUS_TRY(mimus__program_build(&block->program, network->device, "block.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&block->kernel, &block->program, "mimus_block"));
     MIMUS_TRY(mimus__buffer_new(&block->scratch, network->device,
