@@ -44,7 +44,8 @@ class Nvidia:
 
     def flags(self, clc):
         isa = ["-Xclang", "-target-feature", "-Xclang", "+ptx71"] if self.name >= "sm_80" else []
-        return ["-target", "nvptx64-unknown-nvcl", "-Xclang", "-target-cpu", "-Xclang", self.name, *isa, "-Xclang",
+        # vload_half is core OpenCL, but clang 14 declares it for NVIDIA's target with this extension alone
+        return ["-target", "nvptx64-unknown-nvcl", "-Dcl_khr_fp16", "-Xclang", "-target-cpu", "-Xclang", self.name, *isa, "-Xclang",
                 "-mlink-builtin-bitcode", "-Xclang", os.path.join(clc, "nvptx64--nvidiacl.bc")]
 
     def occupancy(self, group, registers, shared):

@@ -55,15 +55,16 @@ bool mimus__block_plan_suits(const mimus__device *device) {
     return mimus__geometry_has_registers(device);
 }
 
-static bool suits(mimus__geometry geometry, const tiling *v) {
-    return geometry.local == 1 && v->tile.width == geometry.width;
+static bool suits(const mimus__device *device, const tiling *v) {
+    mimus__geometry geometry = mimus__geometry_of(device);
+    return geometry.local == 1 && v->tile.width == geometry.width &&
+           !mimus__geometry_vectorises_items(device);
 }
 
 uint32_t mimus__block_plan_variants(const mimus__device *device) {
-    mimus__geometry geometry = mimus__geometry_of(device);
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++)
-        count += suits(geometry, &tilings[i]);
+        count += suits(device, &tilings[i]);
     return count;
 }
 
@@ -206,10 +207,14 @@ static void name_of(char name[MIMUS__GEMM_PARAMETER_BYTES], const tiling *v) {
 }
 
 static mimus_status no_tile(const mimus__block_plan *block) {
-    const mimus__device_info *info = mimus__device_get_info(block->network->device);
+    const mimus__device *device = block->network->device;
+    const mimus__device_info *info = mimus__device_get_info(device);
+    const char *why = mimus__geometry_vectorises_items(device) ? "vectorises over work-items"
+                      : info->cpu                              ? "is used as a GPU (MIMUS_GEOMETRY)"
+                                                               : "is none";
     return mimus__fail(MIMUS_ERR_UNSUPPORTED,
                        "the block plan is for CPU devices, and %s %s; use --plan phased",
-                       info->name, info->cpu ? "is used as a GPU (MIMUS_GEOMETRY)" : "is none");
+                       info->name, why);
 }
 
 static mimus_status find_best(mimus__block_plan *block, const tiling **best) {
@@ -217,7 +222,7 @@ static mimus_status find_best(mimus__block_plan *block, const tiling **best) {
     double seconds;
     *best = NULL;
     for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
-        if (!suits(block->geometry, &tilings[i]))
+        if (!suits(block->network->device, &tilings[i]))
             continue;
         MIMUS_TRY(build(block, &tilings[i]));
         MIMUS_TRY(time_batch(block, &seconds));
@@ -241,7 +246,7 @@ static const tiling *recall(mimus__block_plan *block, const json_t *key) {
     const char *kept = json_string_value(json_object_get(report, "chosen"));
     for (size_t i = 0; kept != NULL && i < sizeof tilings / sizeof *tilings; i++) {
         name_of(name, &tilings[i]);
-        if (suits(block->geometry, &tilings[i]) && strcmp(name, kept) == 0)
+        if (suits(block->network->device, &tilings[i]) && strcmp(name, kept) == 0)
             found = &tilings[i];
     }
     block->seconds = json_number_value(json_object_get(report, "seconds"));
@@ -271,7 +276,7 @@ out:
 /* The wanted one of the tiles that suit. */
 static mimus_status take(mimus__block_plan *block, uint32_t wanted) {
     for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
-        if (suits(block->geometry, &tilings[i]) && wanted-- == 0)
+        if (suits(block->network->device, &tilings[i]) && wanted-- == 0)
             return build(block, &tilings[i]);
     }
     return no_tile(block);

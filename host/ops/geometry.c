@@ -17,7 +17,11 @@ mimus__geometry mimus__geometry_of(const mimus__device *device) {
 bool mimus__geometry_has_registers(const mimus__device *device) {
     const mimus__device_info *info = mimus__device_get_info(device);
     return mimus__geometry_of(device).local == 1 && info->vector_width >= 4 &&
-           strstr(info->platform_name, "rusticl") == NULL;
+           !mimus__geometry_vectorises_items(device);
+}
+
+bool mimus__geometry_vectorises_items(const mimus__device *device) {
+    return strstr(mimus__device_get_info(device)->platform_name, "rusticl") != NULL;
 }
 
 void mimus__geometry_define(mimus__geometry geometry, mimus__defines *defines) {

@@ -20,6 +20,10 @@ mimus__geometry mimus__geometry_of(const mimus__device *device);
  * Not on GPUs, and not on llvmpipe, a CPU device that vectorises over work-items as a GPU does. */
 bool mimus__geometry_has_registers(const mimus__device *device);
 
+/* Whether it is such a device as llvmpipe. Kernels made for a work-item a core are slow there, and
+ * the longest comes out wrong. */
+bool mimus__geometry_vectorises_items(const mimus__device *device);
+
 /* Rows that a work-item takes at once where rows are independent (cl/lanes.clh). */
 static inline uint32_t mimus__geometry_lanes(mimus__geometry geometry) {
     return geometry.local == 1 ? geometry.width : 1;
