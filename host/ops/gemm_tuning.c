@@ -189,7 +189,7 @@ static mimus_status find(mimus__gemm_backend **out, json_t *report, json_t *key,
                          mimus__device *device, const mimus__gemm_problem *problem,
                          const mimus__gemm_type *const *types, uint32_t type_count) {
     mimus_status status = MIMUS_OK;
-    choice found;
+    choice found = {0};
     MIMUS_TRY(try_all(report, &found, device, problem, types, type_count));
     MIMUS_TRY(open_variant(out, found.type, device, problem, found.variant));
     mimus__tuning_remember("gemm", key, report);
@@ -204,7 +204,7 @@ mimus_status mimus__gemm_tune(mimus__gemm_backend **out, json_t **report, mimus_
     const mimus__gemm_type *tried[MIMUS__GEMM_MAX_TYPES];
     uint32_t tried_count;
     json_t *key = NULL, *recalled = NULL, *fresh = json_object();
-    choice found;
+    choice found = {0};
     *out = NULL;
     *report = NULL;
     MIMUS_TRY(select_types(tried, &tried_count, fresh, device, types, type_count));
