@@ -197,6 +197,7 @@ if [ $quick = no ]; then
     stage_if_possible intel sh ci/vendors.sh --selftest intel
     stage_if_possible rusticl sh ci/vendors.sh --selftest rusticl
     stage_if_possible gpu-static sh ci/gpu-static.sh
+    stage_if_possible oracles sh ci/oracles.sh
 fi
 
 printf '\n%s' "$table"
