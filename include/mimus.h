@@ -71,11 +71,15 @@ MIMUS_API void mimus_free(void *pointer);
 /* An action of a head that the player did not choose: it trains nothing. */
 #define MIMUS_NO_LABEL 0xFFFFu
 
-/* One categorical action. */
+/* One categorical action. The actions of a head may stand for numbers, those of a continuous action
+ * that was cut into bins: action a for the numbers from bin_edges[a - 1] up to below bin_edges[a],
+ * the first and the last for what lies beyond as well. */
 typedef struct mimus_head {
     const char *name;                /* NULL: "head0", "head1", ... */
     uint32_t actions;                /* 2 to 65,534 */
     const char *const *action_names; /* (actions), or NULL */
+    const float *bin_edges;          /* (actions - 1) ascending, or NULL: no numbers */
+    const float *bin_values;         /* (actions) what each gives back; NULL where the edges are */
 } mimus_head;
 
 /* What one sample of a recording holds. */
@@ -87,6 +91,15 @@ typedef struct mimus_schema {
     bool masks;                     /* samples carry a legal-action mask */
     bool weights;                   /* samples carry a weight */
 } mimus_schema;
+
+/* The number that an action stands for: its bin's value; in a head without bins the action's own
+ * number. NaN for MIMUS_NO_LABEL and whatever else is no action of the head. */
+MIMUS_API float mimus_head_value(const mimus_head *head, uint16_t action);
+
+/* The action that a number is: the bin it falls into, in a head without bins the number itself.
+ * MIMUS_NO_LABEL for a number that is not finite, or, without bins, no action of the head. What a
+ * recorder of continuous actions calls. */
+MIMUS_API uint16_t mimus_head_action(const mimus_head *head, float value);
 
 /* ---------------------------------------------------------------- recorder */
 
@@ -181,8 +194,8 @@ MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float
 /* What is reported while a long call works. Every member may be NULL; the calls come from the
  * thread that made the long call. */
 typedef struct mimus_progress {
-    const char *phase;      /* "import", "load", "audit", "upload", "prepare", "train", "eval",
-                               "measure", "reference" */
+    const char *phase;      /* "bin", "import", "load", "audit", "upload", "prepare", "train",
+                               "eval", "measure", "reference" */
     uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
     double seconds;         /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */

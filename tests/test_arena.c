@@ -648,7 +648,7 @@ START_TEST(a_policy_of_another_game_is_refused_with_both_sides) {
     heads[HEAD_GUN].action_names = swapped;
     save_policy(&other, path);
     arena_ends(1, "\"shell\" as action 1 of head \"gun\", the arena \"burst\"", "play -p %s", path);
-    heads[HEAD_GUN] = (mimus_head){"gun", 4, NULL};
+    heads[HEAD_GUN] = (mimus_head){.name = "gun", .actions = 4};
     save_policy(&other, path);
     arena_ends(1, "\"gun\" with 4 actions, the arena \"gun\" with 3", "play -p %s", path);
     test_folder_remove();

@@ -150,7 +150,7 @@ START_TEST(names_of_any_characters_are_kept) {
     static const char *const senses[] = {"a\nb", "\x1b[1m\x7f\t\x01", "H\u00f6he \u9ad8 \U0001f3ae",
                                          "\"quoted\\\"", " "};
     static const char *const actions[] = {"yes\r", "\u202eno"};
-    static const mimus_head head = {"\v", 2, actions};
+    static const mimus_head head = {.name = "\v", .actions = 2, .action_names = actions};
     const mimus_schema schema = {.senses = 5, .sense_names = senses, .heads = 1, .head = &head};
     json_t *json = check_shape(&schema);
     for (size_t s = 0; s < 5; s++) {

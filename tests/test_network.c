@@ -381,7 +381,7 @@ static void check_golden(const golden_case *c, mimus__plan plan, mimus__gemm_kin
     mimus_source source = {.paths = paths, .count = 1, .illegal = MIMUS_ILLEGAL_IGNORE};
     mimus_config *config = golden_config(c, plan, gemm);
     config->heldout = 0;
-    test_ok(mimus__dataset_open(&dataset, &source, NULL));
+    test_ok(mimus__dataset_open(&dataset, &source, NULL, NULL));
     test_ok(mimus__dataset_split(&dataset, config));
     mimus__hyper hyper = {.seed_low = (uint32_t)n->seed,
                           .seed_high = (uint32_t)(n->seed >> 32),

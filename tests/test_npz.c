@@ -304,8 +304,8 @@ static void actions_fail(const char *descr, const char *shape, const void *actio
 START_TEST(unusable_actions_are_refused) {
     const double continuous[ROWS][2] = {{0, 1}, {1, 1}, {0, 0.25}, {0.5, 0}};
     actions_fail("<f8", "(6, 2)", continuous, sizeof continuous, MIMUS_ERR_UNSUPPORTED,
-                 "actions: float64 0.25 in row 2, column 1 is not an integer: continuous actions "
-                 "need binning");
+                 "actions: float64 0.25 in row 2, column 1 is not an integer; the option bin "
+                 "cuts continuous actions into bins: --bin all:uniform:11");
     const uint16_t large[ROWS] = {0, 65534};
     actions_fail("<u2", "(6,)", large, sizeof large, MIMUS_ERR_DATA,
                  "head 0 has a label of 65534; labels go up to 65533");
@@ -543,7 +543,7 @@ START_TEST(real_recordings) {
         test_capture_free(&c);
     }
     must_fail(MIMUS_SHARED_DATA "/imitation/pendulum_0-final.npz", NULL, MIMUS_ERR_UNSUPPORTED,
-              "continuous actions need binning");
+              "the option bin cuts continuous actions into bins");
 }
 END_TEST
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const char *const sense_names[] = {"x", "y", "speed"};
-static const mimus_head heads[] = {{"move", 3, NULL}, {"fire", 2, NULL}};
+static const mimus_head heads[] = {{.name = "move", .actions = 3}, {.name = "fire", .actions = 2}};
 static const mimus_schema small = {3, sense_names, 2, heads, true, true};
 static const mimus_schema plain = {3, NULL, 2, heads, false, false};
 static const test_play small_play = {&small, 1, 10};
@@ -484,7 +484,8 @@ END_TEST
 static void record_example(const char *path) {
     static const char *const senses[] = {"x", "speed"};
     static const char *const jump[] = {"no", "yes"};
-    static const mimus_head example_heads[] = {{"move", 3, NULL}, {"jump", 2, jump}};
+    static const mimus_head example_heads[] = {
+        {.name = "move", .actions = 3}, {.name = "jump", .actions = 2, .action_names = jump}};
     static const mimus_schema schema = {2, senses, 2, example_heads, true, true};
     mimus_recorder *r = open_new(path, &schema);
     test_ok(mimus_recorder_set_metadata(r, "{\"game\": \"arena\"}"));

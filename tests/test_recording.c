@@ -13,16 +13,16 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const mimus_head one_head[] = {{"a", 2, NULL}};
+static const mimus_head one_head[] = {{.name = "a", .actions = 2}};
 static const mimus_schema tiny = {1, NULL, 1, one_head, false, false};
-static const mimus_head seven_heads[] = {{NULL, 10, NULL}, {NULL, 9, NULL}, {NULL, 8, NULL},
-                                         {NULL, 7, NULL},  {NULL, 6, NULL}, {NULL, 5, NULL},
-                                         {NULL, 2, NULL}};
+static const mimus_head seven_heads[] = {{.actions = 10}, {.actions = 9}, {.actions = 8},
+                                         {.actions = 7},  {.actions = 6}, {.actions = 5},
+                                         {.actions = 2}};
 static const mimus_schema reference = {143, NULL, 7, seven_heads, true, true};
-static const mimus_head head32[] = {{NULL, 30, NULL}, {NULL, 2, NULL}};
-static const mimus_head head33[] = {{NULL, 33, NULL}};
-static const mimus_head head64[] = {{NULL, 64, NULL}};
-static const mimus_head head65[] = {{NULL, 3, NULL}, {NULL, 62, NULL}};
+static const mimus_head head32[] = {{.actions = 30}, {.actions = 2}};
+static const mimus_head head33[] = {{.actions = 33}};
+static const mimus_head head64[] = {{.actions = 64}};
+static const mimus_head head65[] = {{.actions = 3}, {.actions = 62}};
 static const mimus_schema mask32 = {4, NULL, 2, head32, true, false};
 static const mimus_schema mask33 = {5, NULL, 1, head33, true, true};
 static const mimus_schema mask64 = {63, NULL, 1, head64, true, false};

@@ -226,7 +226,7 @@ mimus_status mimus__bench_work_new(mimus__bench_work *out, const mimus_bench_opt
                                  "samples: a recording that is given is measured whole");
             goto out;
         }
-        MIMUS_TRY(mimus__dataset_open(dataset, options->recording, watch));
+        MIMUS_TRY(mimus__dataset_open(dataset, options->recording, NULL, watch));
     } else {
         uint64_t samples = options->samples > 0 ? options->samples : MIMUS__BENCH_SAMPLES;
         MIMUS_TRY(check_samples(samples));

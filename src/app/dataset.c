@@ -19,10 +19,10 @@ static void tell_audit(const mimus__audit *audit, const mimus_watch *watch) {
 }
 
 mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source,
-                                 const mimus_watch *watch) {
+                                 const mimus_schema *like, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     *out = (mimus__dataset){0};
-    MIMUS_TRY(mimus__recording_open(&out->recording, source, watch));
+    MIMUS_TRY(mimus__recording_open_like(&out->recording, source, like, watch));
     MIMUS_TRY(mimus__audit_run(&out->audit, out->recording, source->illegal, watch));
     tell_audit(&out->audit, watch);
 out:

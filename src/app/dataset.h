@@ -13,10 +13,11 @@ typedef struct mimus__dataset {
     mimus__statistics statistics; /* of the training part */
 } mimus__dataset;
 
-/* Open and judge the files; blocks. What was left out is told through `watch`. Split and
- * statistics are empty until mimus__dataset_split. Clear it whatever the outcome. */
+/* Open and judge the files; blocks. `like` as for mimus__recording_open_like. What was left out is
+ * told through `watch`. Split and statistics are empty until mimus__dataset_split. Clear it
+ * whatever the outcome. */
 mimus_status mimus__dataset_open(mimus__dataset *out, const mimus_source *source,
-                                 const mimus_watch *watch);
+                                 const mimus_schema *like, const mimus_watch *watch);
 
 /* Split by the configuration's held-out fraction and seed, and count the training part.
  * MIMUS_ERR_DATA when a part has no label, or no weight but 0: nothing could be learned or judged;

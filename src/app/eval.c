@@ -278,7 +278,7 @@ mimus_status mimus_eval(const char *model, const mimus_source *source, mimus_par
     evaluation e = {0};
     json_t *result = NULL;
     MIMUS_TRY(open_model(&e, model));
-    MIMUS_TRY(mimus__dataset_open(&e.dataset, source, watch));
+    MIMUS_TRY(mimus__dataset_open(&e.dataset, source, e.model->schema, watch));
     MIMUS_TRY(mimus__schema_match(e.model->schema, model,
                                   mimus__recording_schema(e.dataset.recording), source->paths[0],
                                   false));

@@ -160,7 +160,8 @@ static mimus_status read_file(importer *imp, const mimus_source *source, size_t 
 static void report_import(void *user, const mimus_progress *progress) {
     const mimus_watch *watch = user;
     mimus_progress renamed = *progress;
-    renamed.phase = "import";
+    if (strcmp(renamed.phase, "load") == 0)
+        renamed.phase = "import";
     watch->on_progress(watch->user, &renamed);
 }
 
@@ -264,6 +265,7 @@ mimus_status mimus_import(const mimus_source *source, const char *out_path,
         MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "no file to import is named"));
     MIMUS_TRY(keep_sources(source, out_path));
     MIMUS_TRY(mimus__file_sink_open(&imp.file, out_path));
+    MIMUS_TRY(mimus__chunk_sink_prepare(&imp.base, source, NULL, &renamed));
     for (size_t i = 0; i < source->count; i++)
         MIMUS_TRY(read_file(&imp, source, i, &renamed));
     MIMUS_TRY(commit(&imp));

@@ -488,7 +488,7 @@ mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
     MIMUS_TRY(mimus__config_copy(&s.config, config));
     MIMUS_TRY(mimus__run_create(&s.run, run));
     MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
-    MIMUS_TRY(mimus__dataset_open(&s.dataset, source, watch));
+    MIMUS_TRY(mimus__dataset_open(&s.dataset, source, NULL, watch));
     MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
     MIMUS_TRY(choose_store(&s));
     MIMUS_TRY(mimus__dataset_model(&s.model, &s.dataset, s.config));
@@ -609,7 +609,8 @@ static mimus_status resumed_dataset(session *s, const mimus_source *wanted) {
     mimus_status status = MIMUS_OK;
     mimus__run_source own = {0};
     MIMUS_TRY(mimus__run_read_source(&own, &s->run));
-    MIMUS_TRY(mimus__dataset_open(&s->dataset, wanted != NULL ? wanted : &own.source, s->watch));
+    MIMUS_TRY(
+        mimus__dataset_open(&s->dataset, wanted != NULL ? wanted : &own.source, NULL, s->watch));
     const char *found = mimus__recording_fingerprint(s->dataset.recording);
     if (strcmp(found, own.fingerprint) != 0) {
         status = mimus__fail(MIMUS_ERR_DATA,

@@ -55,8 +55,31 @@ static action *order_actions(const json_t *counts) {
     return actions;
 }
 
+/* What a row of a head's table begins with: the action's name, its bin's value and reach, or its
+ * number. */
+static void action_cell(cli_table *rows, const json_t *named, size_t index) {
+    const json_t *values = json_object_get(named, "values");
+    const json_t *edges = json_object_get(named, "edges");
+    const char *name = json_string_value(json_array_get(json_object_get(named, "actions"), index));
+    const size_t count = json_array_size(values);
+    if (count == 0 && name == NULL) {
+        table_cell(rows, "%zu", index);
+    } else if (count == 0) {
+        table_cell(rows, "%s", name);
+    } else {
+        const human value = human_figure(json_number_value(json_array_get(values, index)));
+        const human from = human_figure(json_number_value(json_array_get(edges, index - 1)));
+        const human to = human_figure(json_number_value(json_array_get(edges, index)));
+        table_cell(rows, "%s (%s%s%s)", value.text, index > 0 ? from.text : "below ",
+                   index == 0          ? to.text
+                   : index + 1 < count ? " to "
+                                       : " and above",
+                   index > 0 && index + 1 < count ? to.text : "");
+    }
+}
+
 /* Bars are relative to the most frequent action. */
-static void show_actions(const json_t *head, const json_t *names) {
+static void show_actions(const json_t *head, const json_t *named) {
     const json_t *counts = json_object_get(head, "counts");
     size_t count = json_array_size(counts), shown = count < MOST_ACTIONS ? count : MOST_ACTIONS;
     double labels = cli_number(head, "labels"), most = 0;
@@ -65,13 +88,9 @@ static void show_actions(const json_t *head, const json_t *names) {
     for (size_t i = 0; i < shown; i++)
         most = actions[i].count > most ? actions[i].count : most;
     for (size_t i = 0; i < shown; i++) {
-        const char *name = json_string_value(json_array_get(names, actions[i].index));
         char bar[4 * BAR_CELLS + 8];
         human_bar(bar, sizeof bar, most > 0 ? actions[i].count / most : 0, BAR_CELLS);
-        if (name != NULL)
-            table_cell(rows, "%s", name);
-        else
-            table_cell(rows, "%zu", actions[i].index);
+        action_cell(rows, named, actions[i].index);
         table_cell(rows, "%s", human_count(actions[i].count).text);
         table_cell(rows, "%s", human_share(actions[i].count / labels).text);
         table_cell(rows, "%s", bar);
@@ -82,17 +101,18 @@ static void show_actions(const json_t *head, const json_t *names) {
     free(actions);
 }
 
-static void show_head(const json_t *head, const json_t *names, bool masks) {
+static void show_head(const json_t *head, const json_t *named, bool masks) {
     char *name = human_text(cli_text(head, "name"), terminal_room(STDOUT_FILENO, 40));
     double absent = cli_number(head, "absent"), legal = cli_number(head, "mean_legal");
-    printf("  %s: %s actions", name, human_count(cli_number(head, "actions")).text);
+    printf("  %s: %s %s", name, human_count(cli_number(head, "actions")).text,
+           json_object_get(named, "values") != NULL ? "bins" : "actions");
     free(name);
     if (masks && isfinite(legal)) /* without samples there is no average */
         printf(", %.1f of them legal on average", legal);
     if (absent > 0)
         printf("; %s without a label", human_things(absent, "sample").text);
     putchar('\n');
-    show_actions(head, names);
+    show_actions(head, named);
 }
 
 static void show_heads(const json_t *info) {
@@ -102,7 +122,7 @@ static void show_heads(const json_t *info) {
     size_t i;
     printf("\nHeads\n");
     json_array_foreach(json_object_get(info, "heads"), i, head)
-        show_head(head, json_object_get(json_array_get(named, i), "actions"), masks);
+        show_head(head, json_array_get(named, i), masks);
 }
 
 /* ------------------------------------------------------------------ senses */

@@ -3,7 +3,7 @@
 #ifndef MIMUS_DATA_READER_H
 #define MIMUS_DATA_READER_H
 
-#include "schema.h"
+#include "bins.h"
 
 /* Where a reader puts what it finds: first begin, then samples in order, episodes ended. Whoever
  * wants samples puts this at the front of his own struct: a file being written (import), memory
@@ -15,6 +15,7 @@ struct mimus__sink {
     mimus_status (*append)(mimus__sink *sink, const float *senses, const uint16_t *actions,
                            const uint8_t *legal, float weight);
     mimus_status (*end_episode)(mimus__sink *sink);
+    mimus__bins *bins; /* what becomes of continuous actions (bins.h), the sink's; or NULL */
 };
 
 mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema);
@@ -35,6 +36,10 @@ typedef struct mimus__reader {
      * reported as the phase "load", in samples of this file. */
     mimus_status (*read)(const char *path, const char *const *options, mimus__sink *sink,
                          const mimus_watch *watch);
+    /* Give the file's numbers to mimus__bins_observe, as `read` would find them; the phase
+     * "bin". NULL: the format has no option bin. */
+    mimus_status (*observe)(const char *path, const char *const *options, mimus__bins *bins,
+                            const mimus_watch *watch);
 } mimus__reader;
 
 /* By name (MIMUS_ERR_ARGUMENT lists the names), or by probing the file (MIMUS_ERR_FORMAT says

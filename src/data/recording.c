@@ -280,8 +280,8 @@ out:
     return status;
 }
 
-mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
-                                   const mimus_watch *watch) {
+mimus_status mimus__recording_open_like(mimus__recording **out, const mimus_source *source,
+                                        const mimus_schema *like, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     mimus__recording *recording = NULL;
     mimus__memory_sink sink;
@@ -290,6 +290,7 @@ mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *s
     if (source->count == 0)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "no recording is named");
     MIMUS_TRY(new_recording(&recording, source->count));
+    MIMUS_TRY(mimus__chunk_sink_prepare(&sink.base, source, like, watch));
     for (size_t i = 0; i < source->count; i++)
         MIMUS_TRY(open_file(recording, &sink, source->paths[i], source, watch));
     MIMUS_TRY(adopt_memory(recording, &sink));
@@ -300,6 +301,11 @@ out:
     mimus__memory_sink_clear(&sink);
     mimus__recording_free(recording);
     return status;
+}
+
+mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
+                                   const mimus_watch *watch) {
+    return mimus__recording_open_like(out, source, NULL, watch);
 }
 
 mimus_status mimus__recording_from_memory(mimus__recording **out, struct mimus__memory_sink *sink,

@@ -31,6 +31,10 @@ typedef struct mimus__block {
  * Each loss (below) is also a message of the watch. */
 mimus_status mimus__recording_open(mimus__recording **out, const mimus_source *source,
                                    const mimus_watch *watch);
+/* The same for a policy that has `like` (may be NULL) for its schema: continuous actions of files
+ * that are no .rec fall into its bins. Whether the schemas agree is for the caller to see. */
+mimus_status mimus__recording_open_like(mimus__recording **out, const mimus_source *source,
+                                        const mimus_schema *like, const mimus_watch *watch);
 /* Samples that were put into memory (sink.h), their chunks taken over; `name` stands for a file.
  * MIMUS_ERR_DATA when there is no sample. */
 mimus_status mimus__recording_from_memory(mimus__recording **out, struct mimus__memory_sink *sink,

@@ -2,7 +2,8 @@
  * checkpoints keep.
  *
  * JSON: {"senses": ["x", ...] or 143, "heads": [{"name": "gun", "actions": ["hold", "fire"] or 2},
- * ...], "masks": true, "weights": false}. */
+ * {"name": "steer", "actions": 3, "edges": [-0.3, 0.3], "values": [-0.6, 0, 0.6]}, ...], "masks":
+ * true, "weights": false}. */
 #ifndef MIMUS_DATA_SCHEMA_H
 #define MIMUS_DATA_SCHEMA_H
 
@@ -24,8 +25,9 @@ void mimus__schema_free(mimus_schema *schema);
 mimus_status mimus__schema_to_json(json_t **out, const mimus_schema *schema);
 mimus_status mimus__schema_from_json(mimus_schema **out, const json_t *json, const char *where);
 
-/* MIMUS_ERR_SCHEMA naming the first difference and both sides: senses, heads, actions, names where
- * both have them. Masks and weights must agree only when `strict`. */
+/* MIMUS_ERR_SCHEMA naming the first difference and both sides: senses, heads, actions, names and
+ * bins where both have them. Masks and weights, and whether there are bins, must agree only when
+ * `strict`. */
 mimus_status mimus__schema_match(const mimus_schema *a, const char *a_name, const mimus_schema *b,
                                  const char *b_name, bool strict);
 

@@ -66,6 +66,8 @@ void mimus__chunk_sink_init(mimus__chunk_sink *sink, mimus_status (*put)(mimus__
 }
 
 void mimus__chunk_sink_clear(mimus__chunk_sink *sink) {
+    mimus__bins_free(sink->sink.bins);
+    sink->sink.bins = NULL;
     mimus__chunk_clear(&sink->chunk);
     mimus__schema_free(sink->schema);
     sink->schema = NULL;
@@ -140,6 +142,44 @@ void mimus__file_sink_clear(mimus__file_sink *sink) {
 }
 
 /* ----------------------------------------------------------------- reading */
+
+static bool has_bins(const mimus_schema *schema) {
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        if (schema->head[h].bin_edges != NULL)
+            return true;
+    }
+    return false;
+}
+
+static mimus_status observe(mimus__bins *bins, const char *path, const mimus_source *source,
+                            const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    const mimus__reader *reader = NULL;
+    if (mimus__recording_is_rec(path, source->format))
+        return MIMUS_OK; /* refuses every option when it is opened */
+    MIMUS_TRY(mimus__reader_find(&reader, source->format, path));
+    MIMUS_TRY(mimus__reader_check(reader, source->options)); /* or it would not know bin */
+    MIMUS_TRY(reader->observe(path, source->options, bins, watch));
+out:
+    return status;
+}
+
+mimus_status mimus__chunk_sink_prepare(mimus__chunk_sink *sink, const mimus_source *source,
+                                       const mimus_schema *like, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    const char *wanted = mimus__reader_option_value(source->options, "bin");
+    mimus__bins **bins = &sink->sink.bins;
+    if (like != NULL && has_bins(like))
+        return mimus__bins_from_schema(bins, like);
+    if (wanted == NULL)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__bins_new(bins, wanted));
+    for (size_t i = 0; i < source->count; i++)
+        MIMUS_TRY(observe(*bins, source->paths[i], source, watch));
+    MIMUS_TRY(mimus__bins_fit(*bins, watch));
+out:
+    return status;
+}
 
 mimus_status mimus__sink_read(mimus__sink *sink, const char *path, const mimus_source *source,
                               const mimus_watch *watch) {

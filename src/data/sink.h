@@ -60,6 +60,12 @@ mimus_status mimus__file_sink_commit(mimus__file_sink *sink, const json_t *metad
 /* Discards what was not committed; may follow a failed open. */
 void mimus__file_sink_clear(mimus__file_sink *sink);
 
+/* Before the files of a source are read: make the bins that the option bin asks for, from all files
+ * together; or take those of `like` (may be NULL), a schema that the samples are to have. The sink
+ * owns them. */
+mimus_status mimus__chunk_sink_prepare(mimus__chunk_sink *sink, const mimus_source *source,
+                                       const mimus_schema *like, const mimus_watch *watch);
+
 /* Read one file into a sink with the reader that `source` names or that the file's first bytes
  * suggest, its options checked. */
 mimus_status mimus__sink_read(mimus__sink *sink, const char *path, const mimus_source *source,

@@ -9,7 +9,7 @@ static char long_name[201];
 static const char *const senses[] = {"tab\there", "new\nline", "\033[31mred", "H\u00f6he \u9ad8",
                                      long_name};
 static const char *const actions[] = {"a\r", "del\177"};
-static const mimus_head heads[] = {{"bell\a head", 2, actions}};
+static const mimus_head heads[] = {{.name = "bell\a head", .actions = 2, .action_names = actions}};
 static const mimus_schema schema = {
     .senses = 5, .sense_names = senses, .heads = 1, .head = heads, .masks = true};
 

@@ -13,7 +13,8 @@ enum { SENSES = 6, MOVES = 5, SHOTS = 2, EPISODE = 50 };
 static const char *const senses[SENSES] = {"x", "y", "speed", "angle", "enemy", "ammo"};
 static const char *const moves[MOVES] = {"stay", "left", "right", "up", "down"};
 static const char *const shots[SHOTS] = {"hold", "fire"};
-static const mimus_head heads[] = {{"move", MOVES, moves}, {"shoot", SHOTS, shots}};
+static const mimus_head heads[] = {{.name = "move", .actions = MOVES, .action_names = moves},
+                                   {.name = "shoot", .actions = SHOTS, .action_names = shots}};
 static const mimus_schema schema = {
     .senses = SENSES, .sense_names = senses, .heads = 2, .head = heads, .masks = true};
 
@@ -22,8 +23,9 @@ static const char *const bad_senses[SENSES] = {"x\033[2J", "y\302\23331m", "a\rb
                                                "a\nb",     "\a",           "\x7f"};
 static const char *const bad_moves[MOVES] = {"\033]0;title\a", "left\n", "\302\2332J", "up\b",
                                              "\t"};
-static const mimus_head bad_heads[] = {{"move\033[31m", MOVES, bad_moves},
-                                       {"sh\302\2331moot\n", SHOTS, shots}};
+static const mimus_head bad_heads[] = {
+    {.name = "move\033[31m", .actions = MOVES, .action_names = bad_moves},
+    {.name = "sh\302\2331moot\n", .actions = SHOTS, .action_names = shots}};
 static const mimus_schema bad_schema = {
     .senses = SENSES, .sense_names = bad_senses, .heads = 2, .head = bad_heads, .masks = true};
 

@@ -41,7 +41,7 @@ static mimus_status end_episode(mimus__sink *sink) {
 }
 
 test_capture test_capture_new(void) {
-    return (test_capture){.sink = {begin, append, end_episode}};
+    return (test_capture){.sink = {.begin = begin, .append = append, .end_episode = end_episode}};
 }
 
 void test_capture_free(test_capture *c) {

@@ -102,7 +102,7 @@ void sample_open(sample *s, double heldout, mimus__dataset *out) {
     const char *paths[] = {s->path};
     mimus_source source = {.paths = paths, .count = 1};
     mimus_config *config;
-    test_ok(mimus__dataset_open(out, &source, NULL));
+    test_ok(mimus__dataset_open(out, &source, NULL, NULL));
     test_ok(mimus_config_new(&config));
     config->heldout = heldout;
     test_ok(mimus__dataset_split(out, config));

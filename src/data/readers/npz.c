@@ -12,6 +12,7 @@
 #include "text.h"
 #include "watch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static const mimus__reader_option npz_options[] = {
     {"actions", "array of labels (N,) or (N, H), -1 for none; default: actions or acts"},
     {"heads", "actions of each head: move:5,shoot:2 or 5,2; default: the largest label + 1"},
     {"masks", "array (N, A), not 0 where legal; default: action_masks or action_mask; empty: none"},
+    MIMUS__BINS_OPTION,
     {"weights", "array (N,) of sample weights; default: weights; empty: none"},
     {"starts", "array (N,), not 0 where an episode begins; default: episode_starts; empty: none"},
     {"indices", "array of the rows where episodes begin, without 0; default: indices; empty: none"},
@@ -76,6 +78,7 @@ static const mimus__reader_option npz_options[] = {
 typedef struct reading {
     mimus__archive archive;
     const char *const *options;
+    mimus__bins *bins; /* borrowed, or NULL: then the actions are read as labels, else as numbers */
     const mimus_watch *watch;
     mimus__column column[COLUMNS]; /* one that is not there is not open */
     mimus__column dones[DEFAULTS];
@@ -97,6 +100,10 @@ static void reading_close(reading *r) {
     mimus__archive_close(&r->archive);
 }
 
+static mimus__column_kind kind_of(const reading *r, role_id role) {
+    return role == ACTIONS && r->bins != NULL ? MIMUS__COLUMN_FLOATS : roles[role].kind;
+}
+
 static bool has(const reading *r, role_id role) {
     return mimus__column_is_open(&r->column[role]);
 }
@@ -110,7 +117,7 @@ static mimus_status open_named(const reading *r, role_id role, const char *array
                                mimus__column *out) {
     char contents[600];
     if (mimus__archive_has(&r->archive, array))
-        return mimus__column_open(out, &r->archive, array, roles[role].kind, roles[role].limit);
+        return mimus__column_open(out, &r->archive, array, kind_of(r, role), roles[role].limit);
     return mimus__fail(MIMUS_ERR_ARGUMENT, "%s: option %s: no array \"%s\"; there is %s",
                        r->archive.path, roles[role].key, array,
                        mimus__archive_contents(&r->archive, contents, sizeof contents));
@@ -149,40 +156,94 @@ out:
 
 /* ------------------------------------------------------------------- heads */
 
-/* The next row of labels (H), or a clear word about continuous actions. */
-static mimus_status next_labels(mimus__column *actions, const int64_t **labels) {
-    const void *row = NULL;
-    mimus_status status = mimus__column_next(actions, &row);
-    if (status == MIMUS_ERR_UNSUPPORTED)
-        mimus__fail(status, "%s: continuous actions need binning, which is not available yet",
-                    mimus_last_error());
-    *labels = row;
+/* The columns of actions, named as the option heads has it, open for their bins. */
+static mimus_status open_bins(reading *r) {
+    mimus_status status = MIMUS_OK;
+    const mimus__column *actions = &r->column[ACTIONS];
+    const char **names = NULL;
+    if (r->bins == NULL)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__alloc(&names, actions->width, sizeof *names));
+    for (uint32_t h = 0; h < r->head_count && h < actions->width; h++)
+        names[h] = r->heads[h].name;
+    const mimus__action_columns columns = {
+        .where = actions->where, .count = (uint32_t)actions->width, .names = names};
+    MIMUS_TRY(mimus__bins_open(r->bins, &columns));
+out:
+    free(names);
     return status;
 }
 
-/* The largest label of each column: a pass of its own over the actions. */
-static mimus_status find_largest(const reading *r, int64_t *largest) {
+/* A number of column `c` that bins are not for, as a label; a NaN is none of them. */
+static mimus_status label_of(const mimus__column *actions, float number, uint32_t c,
+                             int64_t *label) {
+    if (number == floorf(number) && fabsf(number) < 0x1p31F) {
+        *label = (int64_t)number;
+        return MIMUS_OK;
+    }
+    return mimus__bins_refuse(
+        "%s: %.9g in row %llu, column %u is not an integer", actions->where, (double)number,
+        (unsigned long long)(actions->read - actions->held + actions->used - 1), c);
+}
+
+/* The next row's labels (H): of numbers, their bins. */
+static mimus_status next_labels(const reading *r, mimus__column *actions, int64_t *labels) {
     mimus_status status = MIMUS_OK;
-    mimus__column labels = {0};
-    size_t width = r->column[ACTIONS].width;
-    for (size_t h = 0; h < width; h++)
-        largest[h] = -1;
-    MIMUS_TRY(mimus__column_open(&labels, &r->archive, r->column[ACTIONS].array,
-                                 MIMUS__COLUMN_LABELS, MIMUS__MAX_HEADS));
-    for (uint64_t row = 0; row < labels.rows; row++) {
-        const int64_t *label = NULL;
-        MIMUS_TRY(next_labels(&labels, &label));
-        for (size_t h = 0; h < width; h++)
-            largest[h] = label[h] > largest[h] ? label[h] : largest[h];
+    const void *row = NULL;
+    status = mimus__column_next(actions, &row);
+    if (status == MIMUS_ERR_UNSUPPORTED)
+        return mimus__bins_refuse("%s", mimus_last_error());
+    MIMUS_TRY(status);
+    if (r->bins == NULL) {
+        memcpy(labels, row, actions->width * sizeof *labels);
+        goto out;
+    }
+    for (uint32_t c = 0; c < actions->width; c++) {
+        float number = ((const float *)row)[c];
+        if (mimus__bins_has(r->bins, c))
+            labels[c] = mimus__bins_label(r->bins, c, number);
+        else
+            MIMUS_TRY(label_of(actions, number, c, &labels[c]));
     }
 out:
-    mimus__column_close(&labels);
+    return status;
+}
+
+/* The largest label of each column: a pass of its own over the actions. Bins know theirs. */
+static mimus_status find_largest(const reading *r, int64_t *largest) {
+    mimus_status status = MIMUS_OK;
+    mimus__column actions = {0};
+    int64_t *label = NULL;
+    size_t width = r->column[ACTIONS].width;
+    for (uint32_t h = 0; h < width; h++) {
+        mimus_head bins = {0};
+        mimus__bins_head(r->bins, h, &bins);
+        largest[h] = (int64_t)bins.actions - 1;
+    }
+    MIMUS_TRY(mimus__alloc(&label, width, sizeof *label));
+    MIMUS_TRY(mimus__column_open(&actions, &r->archive, r->column[ACTIONS].array,
+                                 kind_of(r, ACTIONS), MIMUS__MAX_HEADS));
+    for (uint64_t row = 0; row < actions.rows; row++) {
+        MIMUS_TRY(next_labels(r, &actions, label));
+        for (uint32_t h = 0; h < width; h++) {
+            if (!mimus__bins_has(r->bins, h))
+                largest[h] = label[h] > largest[h] ? label[h] : largest[h];
+        }
+    }
+out:
+    free(label);
+    mimus__column_close(&actions);
     return status;
 }
 
 static void tell_sizes(const reading *r) {
     char sizes[256];
     size_t length = 0;
+    uint32_t binned = 0;
+    for (uint32_t h = 0; h < r->head_count; h++)
+        binned += mimus__bins_has(r->bins, h);
+    if (binned == r->head_count)
+        return;
     for (uint32_t h = 0; h < r->head_count && length < sizeof sizes; h++)
         length += (size_t)snprintf(sizes + length, sizeof sizes - length, h > 0 ? ",%u" : "%u",
                                    r->heads[h].actions);
@@ -210,15 +271,31 @@ out:
     return status;
 }
 
-static mimus_status find_heads(reading *r) {
+/* What the option heads says, and the bins of the columns, which heads may name. */
+static mimus_status state_heads(reading *r) {
+    mimus_status status = MIMUS_OK;
     const char *stated = mimus__reader_option_value(r->options, "heads");
-    if (stated == NULL)
-        return infer_heads(r);
-    mimus_status status = mimus__heads_parse(&r->heads, &r->head_count, stated);
-    if (status == MIMUS_OK)
-        status = mimus__heads_fit(r->heads, r->head_count, r->column[ACTIONS].width,
-                                  r->column[MASKS].width); /* 0 when there are none */
-    return status == MIMUS_OK ? status : mimus__fail_prefix(status, "%s", r->archive.path);
+    if (stated != NULL)
+        status = mimus__heads_parse(&r->heads, &r->head_count, stated);
+    if (status != MIMUS_OK)
+        return mimus__fail_prefix(status, "%s", r->archive.path);
+    return open_bins(r);
+}
+
+/* With bins, a head has as many actions as there are, whatever was stated. */
+static mimus_status find_heads(reading *r) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(state_heads(r));
+    if (r->heads == NULL)
+        MIMUS_TRY(infer_heads(r));
+    for (uint32_t h = 0; h < r->head_count; h++)
+        mimus__bins_head(r->bins, h, &r->heads[h]);
+    status = mimus__heads_fit(r->heads, r->head_count, r->column[ACTIONS].width,
+                              r->column[MASKS].width); /* 0 when there are none */
+    if (status != MIMUS_OK)
+        mimus__fail_prefix(status, "%s", r->archive.path);
+out:
+    return status;
 }
 
 /* ---------------------------------------------------------------- episodes */
@@ -405,12 +482,11 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
     return status;
 }
 
-static mimus_status read_sample(reading *r, mimus__sink *sink, uint16_t *actions) {
+static mimus_status read_sample(reading *r, mimus__sink *sink, int64_t *labels, uint16_t *actions) {
     mimus_status status = MIMUS_OK;
     const void *senses = NULL, *legal = NULL, *weight = NULL;
-    const int64_t *labels = NULL;
     MIMUS_TRY(mimus__column_next(&r->column[SENSES], &senses));
-    MIMUS_TRY(next_labels(&r->column[ACTIONS], &labels));
+    MIMUS_TRY(next_labels(r, &r->column[ACTIONS], labels));
     if (has(r, MASKS))
         MIMUS_TRY(mimus__column_next(&r->column[MASKS], &legal));
     if (has(r, WEIGHTS))
@@ -427,16 +503,18 @@ static mimus_status read_samples(reading *r, mimus__sink *sink) {
     enum { STEP = 1024 }; /* samples between two looks at the clock */
     mimus_status status = MIMUS_OK;
     uint16_t *actions = NULL;
+    int64_t *labels = NULL;
     bool begins = false, ends = false;
     mimus__phase phase = mimus__phase_begin(r->watch, "load", r->samples);
     MIMUS_TRY(mimus__alloc(&actions, r->head_count, sizeof *actions));
+    MIMUS_TRY(mimus__alloc(&labels, r->head_count, sizeof *labels));
     if (has(r, INDICES))
         MIMUS_TRY(advance_start(r, 0));
     for (uint64_t row = 0; row < r->samples; row++) {
         MIMUS_TRY(begins_episode(r, row, &begins));
         if (begins)
             MIMUS_TRY(end_episode(r, sink));
-        MIMUS_TRY(read_sample(r, sink, actions));
+        MIMUS_TRY(read_sample(r, sink, labels, actions));
         MIMUS_TRY(ends_episode(r, &ends));
         if (ends)
             MIMUS_TRY(end_episode(r, sink));
@@ -448,6 +526,7 @@ static mimus_status read_samples(reading *r, mimus__sink *sink) {
     MIMUS_TRY(mimus__phase_step(&phase, r->samples));
 out:
     free(actions);
+    free(labels);
     return status;
 }
 
@@ -466,11 +545,34 @@ out:
 static mimus_status npz_read(const char *path, const char *const *options, mimus__sink *sink,
                              const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    reading r = {.options = options, .watch = watch};
+    reading r = {.options = options, .bins = sink->bins, .watch = watch};
     MIMUS_TRY(reading_open(&r, path));
     MIMUS_TRY(begin(&r, sink));
     MIMUS_TRY(read_samples(&r, sink));
     MIMUS_TRY(finish(&r));
+out:
+    reading_close(&r);
+    return status;
+}
+
+static mimus_status npz_observe(const char *path, const char *const *options, mimus__bins *bins,
+                                const mimus_watch *watch) {
+    enum { STEP = 1024 };
+    mimus_status status = MIMUS_OK;
+    reading r = {.options = options, .bins = bins, .watch = watch};
+    mimus__column *actions = &r.column[ACTIONS];
+    MIMUS_TRY(mimus__archive_open(&r.archive, path));
+    MIMUS_TRY(require_role(&r, ACTIONS));
+    MIMUS_TRY(state_heads(&r));
+    mimus__phase phase = mimus__phase_begin(watch, "bin", actions->rows);
+    for (uint64_t row = 0; row < actions->rows; row++) {
+        const void *numbers = NULL;
+        MIMUS_TRY(mimus__column_next(actions, &numbers));
+        MIMUS_TRY(mimus__bins_observe(bins, numbers));
+        if (row % STEP == STEP - 1)
+            MIMUS_TRY(mimus__phase_step(&phase, row + 1));
+    }
+    MIMUS_TRY(mimus__phase_step(&phase, actions->rows));
 out:
     reading_close(&r);
     return status;
@@ -496,4 +598,5 @@ const mimus__reader mimus__npz_reader = {
     .options = npz_options,
     .probe = npz_probe,
     .read = npz_read,
+    .observe = npz_observe,
 };
