@@ -293,7 +293,8 @@ MIMUS_API mimus_status mimus_train(const mimus_source *source, const mimus_confi
 
 /* Go on with a run where its last checkpoint stands, as if it had never stopped. `source` may be
  * NULL: the files of the first start. `config` may be NULL: what the run's config.json says; else
- * it must agree in everything but epochs, patience, device, plan, gemm, memory and shard. Where
+ * it must agree in everything but epochs, patience, device, plan, gemm, memory, shard and
+ * tensorboard. Where
  * nothing is left to do, it opens neither recording nor device, and `*summary` has epochs_run 0. */
 MIMUS_API mimus_status mimus_resume(const char *run, const mimus_source *source,
                                     const mimus_config *config, const mimus_watch *watch,

@@ -172,22 +172,56 @@ static bool killed_after(unsigned delay) {
     return WIFSIGNALED(outcome);
 }
 
-static size_t entries_of(const char *folder) {
+/* How often the file holds the tag. */
+static size_t count_tag(const char *path, const char *tag) {
+    char *content;
+    size_t bytes, count = 0, length = strlen(tag);
+    test_ok(mimus__file_read(path, SIZE_MAX, &content, &bytes));
+    for (size_t i = 0; i + length <= bytes; i++)
+        count += memcmp(content + i, tag, length) == 0;
+    free(content);
+    return count;
+}
+
+/* The folder's entries but for the event files; how many epochs these hold. */
+static size_t entries_of(const char *folder, size_t *epochs) {
     size_t count = 0;
     DIR *stream = opendir(folder);
     ck_assert_ptr_nonnull(stream);
-    while (readdir(stream) != NULL)
-        count++;
+    *epochs = 0;
+    for (struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
+        char path[900];
+        bool events = strncmp(entry->d_name, "events.out.tfevents.", 20) == 0;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        *epochs += events ? count_tag(path, "loss/train") : 0;
+        count += !events;
+    }
     closedir(stream);
     return count - 2;
 }
 
 static void check_outcome(void) {
-    ck_assert_uint_eq(entries_of(run_b), 7); /* docs/run.md's, no temporary names */
+    size_t epochs;
+    ck_assert_uint_eq(entries_of(run_b, &epochs), 7); /* docs/run.md's, no temporary names */
+    ck_assert_uint_eq(epochs, 60);                    /* none twice, for all the kills */
     check_same_file(run_a, run_b, "last.safetensors");
     check_same_file(run_a, run_b, "best.safetensors");
     ck_assert_uint_eq(count_rows(run_b), 60);
 }
+
+START_TEST(event_files_can_be_left_out) {
+    size_t epochs;
+    test_ok(mimus_config_set(config, "tensorboard", "off"));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    ck_assert_uint_eq(entries_of(run_a, &epochs), 7);
+    ck_assert_uint_eq(epochs, 0);
+    test_ok(mimus_config_set(config, "tensorboard", "on")); /* from here on */
+    test_ok(mimus_config_set(config, "epochs", "7"));
+    test_ok(mimus_resume(run_a, NULL, config, NULL, NULL));
+    ck_assert_uint_eq(entries_of(run_a, &epochs), 7);
+    ck_assert_uint_eq(epochs, 2);
+}
+END_TEST
 
 /* 50 kills at random moments, the run going on after each: it ends as if nothing had happened. A
  * run that ends before is checked, and another takes its place. */
@@ -776,6 +810,7 @@ static void remove_run(void *user, const char *row) {
 
 START_TEST(a_run_folder_that_goes_away_is_named) {
     const mimus_watch watch = {.on_epoch = remove_run};
+    set("tensorboard", "off"); /* its file's name is not known here */
     test_fails(mimus_train(&source, config, run_a, &watch, NULL), MIMUS_ERR_IO,
                "/a/metrics.jsonl: cannot write: No such file or directory");
 }
@@ -912,6 +947,7 @@ int main(void) {
     tcase_add_test(all, the_same_seed_gives_the_same_files);
     tcase_add_test(all, a_stopped_run_resumes_as_if_it_had_not_stopped);
     tcase_add_test(all, a_killed_run_resumes);
+    tcase_add_test(all, event_files_can_be_left_out);
     tcase_add_test(all, worse_than_chance_is_not_finished);
     tcase_add_test(all, an_epoch_without_a_step_ends_the_run);
     tcase_add_test(all, parameters_that_are_not_finite_are_not_kept);

@@ -3,6 +3,7 @@
  *     config.json       the resolved settings
  *     run.json          the recording's files and fingerprint, mimus' version
  *     metrics.jsonl     a row an epoch
+ *     events.out.*      the same for TensorBoard, a file for every process that trained
  *     last.safetensors  to go on from
  *     best.safetensors  the best held-out loss so far
  *     summary.json      what came of it; written at the end

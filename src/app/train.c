@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "file.h"
 #include "jsonl.h"
+#include "tensorboard.h"
 #include "text.h"
 #include "watch.h"
 
@@ -34,6 +35,7 @@ typedef struct session {
     char *trouble;     /* why the latest epoch is none to end on, or NULL */
     bool stuck;        /* no further epoch can mend it */
     json_t *best;      /* what the best checkpoint knows of its epoch, or NULL */
+    char *events;      /* this process's event file, from its first epoch on, or NULL */
 } session;
 
 static mimus_status save_model(session *s, const char *name) {
@@ -220,6 +222,20 @@ out:
     return status;
 }
 
+/* The epoch's row, and the steps that it took, for TensorBoard. */
+static mimus_status keep_events(session *s, const json_t *row, uint32_t steps) {
+    mimus_status status = MIMUS_OK;
+    const uint64_t step = s->model->state->step;
+    if (!s->config->tensorboard)
+        return MIMUS_OK;
+    if (s->events == NULL)
+        MIMUS_TRY(
+            mimus__tensorboard_begin(&s->events, s->run.folder, step - steps, s->model->config));
+    MIMUS_TRY(mimus__tensorboard_append(s->events, step, row));
+out:
+    return status;
+}
+
 /* Run one epoch and leave everything about it in the folder. The row is written first and the last
  * checkpoint at the end: a resume drops rows that the checkpoint does not know. */
 static mimus_status run_epoch(session *s) {
@@ -242,6 +258,7 @@ static mimus_status run_epoch(session *s) {
     MIMUS_TRY(row_json(&row, s, state->epoch, &result, seconds));
     MIMUS_TRY(mimus__run_path(&path, &s->run, "metrics.jsonl"));
     MIMUS_TRY(mimus__jsonl_append(path, row));
+    MIMUS_TRY(keep_events(s, row, result.steps));
     MIMUS_TRY(keep_facts(s, row));
     MIMUS_TRY(keep_model(s, best));
     if (s->watch != NULL && s->watch->on_epoch != NULL) {
@@ -370,6 +387,7 @@ static void session_clear(session *s) {
     mimus_config_free(s->config);
     mimus__run_close(&s->run);
     free(s->trouble);
+    free(s->events);
     json_decref(s->best);
 }
 
@@ -502,8 +520,8 @@ out:
 
 /* The settings that a resume may change without changing what is learned. */
 static bool may_change(const char *key) {
-    const char *const free_keys[] = {"epochs", "device", "memory",  "shard",
-                                     "plan",   "gemm",   "patience"};
+    const char *const free_keys[] = {"epochs", "device", "memory",   "shard",
+                                     "plan",   "gemm",   "patience", "tensorboard"};
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++) {
         if (strcmp(key, free_keys[i]) == 0)
             return true;

@@ -23,8 +23,8 @@ static const option_page page = {
              "settings, the metrics of every epoch, the best and the last checkpoint. A run\n"
              "goes on with --resume as if it had never stopped, on the recordings that it\n"
              "began with (name them where they have moved). What it learns stays as it was:\n"
-             "only epochs, patience, device, plan, gemm, memory and shard may\n"
-             "change.\n",
+             "only epochs, patience, device, plan, gemm, memory, shard and\n"
+             "tensorboard may change.\n",
     .notes = "Before the first epoch the samples are looked through (audit), packed onto the\n"
              "device (upload), and kernels are built (prepare), which takes longer the first\n"
              "time on a device, because the matrix products are timed. Agreement is how often\n"

@@ -235,7 +235,8 @@ static int complain(const cli_parser *parser, const char *verb, int found, const
     return cli_usage(verb, "unknown option --%s", name);
 }
 
-static void take(const cli_option *option, const char *value) {
+static void take(const cli_option *option, const char *given) {
+    const char *value = option->value != NULL ? given : option->stands;
     if (option->flag != NULL)
         *option->flag = true;
     else if (option->text != NULL)

@@ -25,6 +25,7 @@ typedef struct cli_option {
     const char **text;    /* becomes the value; the last one counts */
     cli_texts *list;      /* gets "key=value", or the value alone */
     const char *key;
+    const char *stands; /* what a list gets as the value of an option that takes none */
 } cli_option;
 
 /* Options under one title of the help; `hidden` ones are taken and not shown. */

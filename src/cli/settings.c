@@ -5,6 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --no-NAME for every setting that is on or off. */
+static void add_negated(cli_settings *settings, option_groups *groups, size_t count) {
+    size_t negated = 0;
+    settings->negated = cli_allocate(count, sizeof *settings->negated);
+    for (size_t i = 0; i < count; i++) {
+        const mimus_config_field *field = mimus_config_describe(i);
+        if (strcmp(field->hint, "off|on") != 0)
+            continue;
+        texts_add(&settings->names, cli_format("no_%s", field->name));
+        settings->negated[negated] = (cli_option){.name = settings->names.item[negated],
+                                                  .help = "the same as off",
+                                                  .list = &settings->values,
+                                                  .key = field->name,
+                                                  .stands = "off"};
+        negated++;
+    }
+    options_add(groups, NULL, settings->negated, negated, false);
+}
+
 void settings_init(cli_settings *settings, option_groups *groups) {
     size_t count = 0;
     memset(settings, 0, sizeof *settings);
@@ -28,10 +47,13 @@ void settings_init(cli_settings *settings, option_groups *groups) {
     }
     options_add(groups, "Settings", settings->config, 1, false);
     options_add(groups, NULL, settings->fields, count, false);
+    add_negated(settings, groups, count);
 }
 
 void settings_clear(cli_settings *settings) {
     free(settings->fields);
+    free(settings->negated);
+    texts_clear(&settings->names);
     texts_clear(&settings->values);
 }
 

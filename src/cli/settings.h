@@ -9,6 +9,8 @@ typedef struct cli_settings {
     const char *file;
     cli_option config[1]; /* --config */
     cli_option *fields;   /* --hidden, --epochs, ... */
+    cli_option *negated;  /* --no-tensorboard ...: what is on or off */
+    cli_texts names;      /* of these */
     cli_texts values;     /* "epochs=20" */
 } cli_settings;
 

@@ -106,6 +106,8 @@ static const setting fields[] = {
      NUMBER(BYTES, memory, 0, MAX_INTEGER, BOTH_IN)},
     {{"shard", "0", "BYTES", "largest device buffer of the recording; 0: the device's largest"},
      NUMBER(BYTES, shard, 0, MAX_INTEGER, BOTH_IN)},
+    {{"tensorboard", "on", "off|on", "event files for TensorBoard in the run folder"},
+     CHOICE(tensorboard, 0)},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

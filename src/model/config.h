@@ -56,8 +56,9 @@ struct mimus_config {
     mimus__plan plan;
     mimus__gemm_kind gemm;
     mimus__store_form store;
-    uint64_t memory; /* bytes; 0 = 80% of the device's */
-    uint64_t shard;  /* bytes; 0 = as large as the device allows */
+    uint64_t memory;      /* bytes; 0 = 80% of the device's */
+    uint64_t shard;       /* bytes; 0 = as large as the device allows */
+    uint32_t tensorboard; /* 1: event files in the run folder */
 };
 
 /* The learning rate's factor at `step` (from 0) of `steps` in all, warm-up included; in (0, 1].

@@ -10,6 +10,8 @@ refused 2 "no recording is named" train -o run
 refused 2 "-o RUN is missing" train play.rec
 refused 2 "leave --output out" train --resume run -o other
 refused 2 'batch: expected' train play.rec -o run --batch 0
+refused 2 'tensorboard: expected one of off|on' train play.rec -o run --tensorboard maybe
+refused 2 'takes no value' train play.rec -o run --no-tensorboard=1
 refused 2 'did you mean --epochs?' train play.rec -o run --epoch-s 3
 refused 2 'could be any of' train play.rec -o run --s 3
 refused 2 'did you mean drop?' train play.rec -o run --illegal dorp
@@ -39,6 +41,10 @@ says out "move"
 [ "$(grep -c '^epoch [123]/3  loss ' err)" -eq 3 ] || fail "$ran: not a line an epoch"
 ! grep -q "$(printf '\033')" out err || fail "$ran: escapes where there is no terminal"
 refused 1 "run" train play.rec -o run $small
+
+ls run/events.out.tfevents.* >out || fail "$ran: no event file"
+run 0 train play.rec -o quiet $small --no-tensorboard -q
+! ls quiet/events.out.tfevents.* 2>out || fail "$ran: an event file"
 
 # Foreign files, with their reader's options.
 foreign="$here/../data/npz/imitation.npz --heads move:4"
