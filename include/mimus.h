@@ -320,6 +320,7 @@ typedef struct mimus_bench_options {
     const char *hidden; /* as the setting of that name: "128,128" */
     const char *plan;   /* "auto", "phased", "block" */
     const char *gemm;   /* "auto", "clblast", "tile" */
+    const char *store;  /* "f32", "f16", "bf16"; NULL: "f32" */
 } mimus_bench_options;
 
 typedef struct mimus_workload {
@@ -337,7 +338,8 @@ MIMUS_API mimus_status mimus_bench(const mimus_bench_options *options, const mim
                                    char **json);
 
 /* Write `json`, a document of mimus_bench or {"workloads": [documents]}, as an HTML page with
- * charts that loads nothing from elsewhere; the file is replaced. */
+ * charts that loads nothing from elsewhere; the file is replaced. NULL: write nothing, and only
+ * tell whether it could be, before minutes are spent on measuring. */
 MIMUS_API mimus_status mimus_bench_report(const char *json, const char *path);
 
 #ifdef __cplusplus

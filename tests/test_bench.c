@@ -37,8 +37,10 @@ END_TEST
 
 START_TEST(the_gather_moves_a_row_in_and_a_row_out) {
     const mimus__shape shape = {.senses = 143, .stack = 1};
-    const mimus__row_layout layout = {.senses = 143, .label_words = 6, .words = 149};
+    const mimus__row_layout layout = {.senses = 143, .sense_words = 143, .label_words = 6};
+    const mimus__row_layout halves = {.senses = 143, .sense_words = 72, .label_words = 6};
     ck_assert(mimus__bench_gather_bytes(&shape, &layout) == 2 * 149 * 4);
+    ck_assert(mimus__bench_gather_bytes(&shape, &halves) == (78 + 149) * 4);
 }
 END_TEST
 
@@ -50,6 +52,7 @@ START_TEST(bytes_of_a_small_step) {
         .rows = 16,
         .padded_rows = 16,
         .padded = {16, 16},
+        .sense_words = 16,
         .label_words = 4,
         .gemm = MIMUS__GEMM_TILE,
         .packs = true,
@@ -78,17 +81,18 @@ typedef struct paper_case {
     double dropout;
     mimus__optimizer_kind optimizer;
     uint32_t batch, stack;
+    mimus__store_form store;
 } paper_case;
 
 static const paper_case paper_cases[] = {
-    {MIMUS__GEMM_TILE, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1},
-    {MIMUS__GEMM_TILE, 0, {0}, MIMUS__RELU, 0, MIMUS__SGD, 63, 2},
-    {MIMUS__GEMM_TILE, 3, {17, 64, 65}, MIMUS__GELU, 0.2, MIMUS__ADAMW, 1000, 1},
-    {MIMUS__GEMM_TILE, 1, {16}, MIMUS__TANH, 0.2, MIMUS__ADAM, 5000, 1},
-    {MIMUS__GEMM_CLBLAST, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1},
+    {MIMUS__GEMM_TILE, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1, MIMUS__STORE_F32},
+    {MIMUS__GEMM_TILE, 0, {0}, MIMUS__RELU, 0, MIMUS__SGD, 63, 2, MIMUS__STORE_F32},
+    {MIMUS__GEMM_TILE, 3, {17, 64, 65}, MIMUS__GELU, 0.2, MIMUS__ADAMW, 1000, 1, MIMUS__STORE_F16},
+    {MIMUS__GEMM_TILE, 1, {16}, MIMUS__TANH, 0.2, MIMUS__ADAM, 5000, 1, MIMUS__STORE_F32},
+    {MIMUS__GEMM_CLBLAST, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1, MIMUS__STORE_F32},
     /* the block plan, as CPUs run it, on whatever device */
-    {MIMUS__GEMM_AUTO, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1},
-    {MIMUS__GEMM_AUTO, 3, {17, 64, 65}, MIMUS__GELU, 0.2, MIMUS__SGD, 1000, 2},
+    {MIMUS__GEMM_AUTO, 2, {32, 24}, MIMUS__RELU, 0, MIMUS__ADAM, 100, 1, MIMUS__STORE_F32},
+    {MIMUS__GEMM_AUTO, 3, {17, 64, 65}, MIMUS__GELU, 0.2, MIMUS__SGD, 1000, 2, MIMUS__STORE_BF16},
 };
 
 static void measure(const paper_case *c, mimus__bench_run *run) {
@@ -112,6 +116,7 @@ static void measure(const paper_case *c, mimus__bench_run *run) {
     config->gemm = c->gemm;
     config->batch = c->batch;
     config->stack = c->stack;
+    config->store = c->store;
     config->epochs = 3;
     test_ok(mimus__dataset_model(&model, &dataset, config));
     test_ok(mimus__bench_run_new(run, NULL, &dataset, config, model, &little, NULL));
@@ -237,6 +242,7 @@ START_TEST(all_ways_of_training_agree) {
     test_ok(mimus_config_set(config, "batch", "170"));
     test_ok(mimus_config_set(config, "epochs", "3"));
     test_ok(mimus_config_set(config, "gemm", "tile"));
+    test_ok(mimus_config_set(config, "store", "f32"));
     ablate(&dataset, config, &ablation, &losses);
     for (uint32_t i = 0; i + 1 < MIMUS__ABLATE_STAGES; i++) {
         const mimus__bench_epochs *epochs = &ablation.stage[i].epochs;
@@ -370,7 +376,7 @@ static void check_well_formed(const char *html) {
 }
 
 #define WORK                                                                                       \
-    "\"version\": \"9.8.7\", \"workload\": {\"name\": \"reference\", \"samples\": 2490000, "       \
+    "\"version\": \"9.8.7\", \"workload\": {\"title\": \"reference\", \"samples\": 2490000, "      \
     "\"held_out_samples\": 249000, \"senses\": 143, \"heads\": 7, \"actions\": 47, \"config\": "   \
     "{\"hidden\": [128, 64], \"batch\": 4096, \"lr\": 0.001, \"epochs\": 6}}"
 #define EPOCH(over)                                                                                \

@@ -285,6 +285,19 @@ START_TEST(without_a_device_every_platform_says_why) {
 }
 END_TEST
 
+/* Where PoCL is the only platform: another's device would be taken. */
+START_TEST(pocl_without_a_device_gets_advice) {
+    json_t *found;
+    test_ok(mimus__device_list(&found, NULL));
+    const json_t *platforms = json_object_get(found, "platforms");
+    const char *name = json_string_value(json_object_get(json_array_get(platforms, 0), "name"));
+    if (json_array_size(platforms) == 1 && strcmp(name, "Portable Computing Language") == 0)
+        child_expect("open-default", MIMUS_ERR_NO_DEVICE, "unset it, or set it to \"pthread\"",
+                     "POCL_DEVICES=", "MIMUS_DEVICE");
+    json_decref(found);
+}
+END_TEST
+
 START_TEST(types_are_seen_through) {
     child_expect("list", MIMUS_ERR_DATA, "\"type\":\"gpu\"", SHIM("gpu"), "MIMUS_DEVICE");
     child_expect("list", MIMUS_ERR_DATA, "\"type\":\"cpu\"", SHIM("gpu name=llvmpipe"),
@@ -373,6 +386,7 @@ static TCase *choice_tests(void) {
     tcase_add_test(tests, wrong_words_in_variables_are_refused);
     tcase_add_test(tests, a_broken_platform_hides_no_other);
     tcase_add_test(tests, without_a_device_every_platform_says_why);
+    tcase_add_test(tests, pocl_without_a_device_gets_advice);
     tcase_add_test(tests, types_are_seen_through);
     tcase_add_test(tests, an_old_device_is_listed_and_left_alone);
     tcase_add_test(tests, a_driver_that_fails_is_named);

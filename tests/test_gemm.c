@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static mimus__device *device;
 
@@ -647,6 +648,11 @@ START_TEST(a_damaged_cache_is_ignored_and_mended) {
     }
     mimus__gemm *gemm = open_small(MIMUS__GEMM_TILE);
     ck_assert(cached(gemm));
+    mimus__gemm_free(gemm);
+    ck_assert_int_eq(unlink(path), 0); /* a pipe that nobody writes into */
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    gemm = open_small(MIMUS__GEMM_TILE);
+    ck_assert(!cached(gemm));
     mimus__gemm_free(gemm);
     json_decref(whole);
     free(path);

@@ -84,11 +84,11 @@ static mimus_config *new_config(void) {
     return config;
 }
 
-static void start_trainer(workshop *w) {
-    test_ok(mimus__trainer_new(
+static mimus_status make_trainer(workshop *w) {
+    return mimus__trainer_new(
         &w->trainer, device, &w->store, mimus__recording_schema(w->dataset.recording),
         (const mimus_config *const *)w->configs, (const mimus__model *const *)w->models,
-        &w->dataset.statistics, w->runs));
+        &w->dataset.statistics, w->runs);
 }
 
 /* Configurations differ by run in seed, learning rate and label smoothing. */
@@ -119,7 +119,7 @@ static void open_workshop(workshop *w, uint32_t runs, uint64_t shard_bytes) {
     test_ok(mimus__store_new(&w->store, device, w->dataset.recording, &w->dataset.audit,
                              &w->dataset.split, &packing, NULL));
     ck_assert(w->store.normalised == (form != MIMUS__STORE_F32));
-    start_trainer(w);
+    test_ok(make_trainer(w));
 }
 
 static void close_workshop(workshop *w) {
@@ -218,7 +218,7 @@ START_TEST(a_resumed_run_equals_an_uninterrupted_one) {
     open_workshop(&b, 1, 0);
     train(&b, 0, 2, &result);
     mimus__trainer_free(b.trainer);
-    start_trainer(&b); /* from the saved model */
+    test_ok(make_trainer(&b)); /* from the saved model */
     train(&b, 2, 5, &result);
     check_same(a.models[0], b.models[0]);
     close_workshop(&a);
@@ -242,7 +242,7 @@ START_TEST(runs_of_one_pass_equal_solo_runs) {
         mimus__model *model = solo.models[0];
         solo.configs[0] = solo.configs[r];
         solo.models[0] = solo.models[r];
-        start_trainer(&solo);
+        test_ok(make_trainer(&solo));
         train(&solo, 0, 3, &alone);
         check_same(solo.models[0], together.models[r]);
         ck_assert(alone.heldout.loss == results[r].heldout.loss);
@@ -298,7 +298,7 @@ START_TEST(a_run_that_diverges_leaves_the_others_alone) {
     mimus__trainer_free(bad.trainer);
     for (size_t i = 0; i < 10; i++)
         bad.models[1]->parameters[i] = INFINITY;
-    start_trainer(&bad);
+    test_ok(make_trainer(&bad));
     train(&bad, 0, 2, results);
     ck_assert_uint_eq(results[1].skipped, results[1].steps);
     ck_assert_uint_eq(results[0].skipped, 0);
@@ -353,6 +353,31 @@ START_TEST(forms_agree) {
 }
 END_TEST
 
+static bool stop_at_last(void *user) {
+    int *questions = user;
+    return (*questions)-- <= 0;
+}
+
+/* At whatever kernel; and nothing of it stays behind. */
+START_TEST(a_stop_is_heeded_while_kernels_are_built) {
+    choose_plan(_i);
+    workshop w;
+    open_workshop(&w, 1, 0);
+    for (int built = 0; built < 2; built++) {
+        int questions = built;
+        const mimus_watch watch = {.user = &questions, .should_stop = stop_at_last};
+        mimus__trainer_free(w.trainer);
+        w.trainer = NULL;
+        mimus__device_set_watch(device, &watch);
+        test_fails(make_trainer(&w), MIMUS_ERR_STOPPED,
+                   "stopped on request while kernels were built");
+        mimus__device_set_watch(device, NULL);
+        test_ok(make_trainer(&w));
+    }
+    close_workshop(&w);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("trainer");
     TCase *all = tcase_create("trainer");
@@ -365,6 +390,7 @@ int main(void) {
     tcase_add_loop_test(all, a_nan_skips_its_step, 0, PLANS * FORMS);
     tcase_add_loop_test(all, forms_agree, 0, PLANS);
     tcase_add_loop_test(all, a_run_that_diverges_leaves_the_others_alone, 0, PLANS);
+    tcase_add_loop_test(all, a_stop_is_heeded_while_kernels_are_built, 0, PLANS);
     tcase_add_test(all, plans_agree);
     suite_add_tcase(suite, all);
     return test_run(suite);

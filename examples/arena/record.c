@@ -148,8 +148,9 @@ static int run(record_session *session) {
                             MIMUS_RECORDER_CREATE) != MIMUS_OK)
         return complain_mimus("record");
     bool done = record(session);
-    /* close in any case: it keeps what was recorded, and frees the recorder */
-    if (mimus_recorder_close(session->recorder) != MIMUS_OK)
+    /* close in any case: it keeps what was recorded, and frees the recorder; a disk that was full
+     * before is no news */
+    if (mimus_recorder_close(session->recorder) != MIMUS_OK && done)
         return complain_mimus("record");
     if (!done)
         return EXIT_FAILED;

@@ -6,6 +6,7 @@
 #include "discovery.h"
 #include "environment.h"
 #include "staging.h"
+#include "watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct mimus__device {
     cl_event markers[MARKERS]; /* the oldest at steps / MARKER_STEPS % MARKERS; NULL: none */
     uint64_t budget, bytes, peak_bytes;
     uint64_t reads, launches;
+    const mimus_watch *watch; /* borrowed, or NULL */
 };
 
 /* A CPU device's buffers live in the machine's memory, of which drivers report what they like:
@@ -125,6 +127,14 @@ cl_command_queue mimus__device_queue(const mimus__device *device) {
 
 cl_device_id mimus__device_id(const mimus__device *device) {
     return device->id;
+}
+
+void mimus__device_set_watch(mimus__device *device, const mimus_watch *watch) {
+    device->watch = watch;
+}
+
+mimus_status mimus__device_check_stop(const mimus__device *device) {
+    return mimus__watch_check(device->watch, "while kernels were built and timed");
 }
 
 mimus_status mimus__device_check(const mimus__device *device, cl_int code, const char *what) {

@@ -60,6 +60,12 @@ mimus_status mimus__device_describe(json_t **out, const mimus__device_info *info
  * loader or a platform MIMUS_ERR_NO_DEVICE. */
 mimus_status mimus__device_list(json_t **out, const char *selector);
 
+/* From here to the next call, whoever builds or times kernels on the device gives up, with
+ * MIMUS_ERR_STOPPED, when `watch` wants to stop: on CPUs that takes many seconds. NULL ends it. */
+void mimus__device_set_watch(mimus__device *device, const mimus_watch *watch);
+/* Whether it does, between two of them. */
+mimus_status mimus__device_check_stop(const mimus__device *device);
+
 /* MIMUS_ERR_DEVICE from an OpenCL code: "what: CL_NAME (-5) on NAME". CL_SUCCESS gives OK. */
 mimus_status mimus__device_check(const mimus__device *device, cl_int code, const char *what);
 

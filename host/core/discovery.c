@@ -348,6 +348,17 @@ static void list_all(const mimus__discovery *found, char *list) {
     }
 }
 
+/* Why a driver may have no device. */
+static const char *advice(const char *list) {
+    if (strstr(list, "Portable Computing Language") == NULL)
+        return "";
+    if (getenv("POCL_DEVICES") != NULL)
+        return " (PoCL has only the devices that POCL_DEVICES names, and it names none that there "
+               "is: unset it, or set it to \"pthread\")";
+    return " (it has no device where it cannot write to its cache: set POCL_CACHE_DIR to a folder "
+           "that it may write to)";
+}
+
 mimus_status mimus__discovery_choose(const mimus__discovery *found, const char *selector,
                                      size_t *chosen) {
     char list[LIST_BYTES];
@@ -363,10 +374,7 @@ mimus_status mimus__discovery_choose(const mimus__discovery *found, const char *
     list_all(found, list);
     if (selector[0] == '\0')
         return mimus__fail(MIMUS_ERR_NO_DEVICE, "no usable OpenCL device; there are: %s%s", list,
-                           strstr(list, "Portable Computing Language") != NULL
-                               ? " (it has no device where it cannot write to its cache: set "
-                                 "POCL_CACHE_DIR to a folder that it may write to)"
-                               : "");
+                           advice(list));
     return mimus__fail(MIMUS_ERR_NO_DEVICE, "no OpenCL device matches \"%s\"%s; there are: %s",
                        selector, from, list);
 }

@@ -225,8 +225,13 @@ static mimus_status build_once(mimus__program *out, mimus__device *device, const
  * hands the signal on: the build fails for no fault of the source, and works a second time. */
 static mimus_status build(mimus__program *out, mimus__device *device, const char *file,
                           const text *source) {
-    mimus_status status = build_once(out, device, file, source);
-    return status == MIMUS_ERR_DEVICE ? build_once(out, device, file, source) : status;
+    mimus_status status = mimus__device_check_stop(device);
+    if (status == MIMUS_OK)
+        status = build_once(out, device, file, source);
+    if (status != MIMUS_ERR_DEVICE)
+        return status;
+    status = mimus__device_check_stop(device);
+    return status == MIMUS_OK ? build_once(out, device, file, source) : status;
 }
 
 mimus_status mimus__program_build_text(mimus__program *out, mimus__device *device, const char *file,

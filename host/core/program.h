@@ -33,7 +33,7 @@ typedef struct mimus__program {
  * `#include "x.clh"` lines are replaced by the embedded file, each once, whatever #if they stand
  * in; those of a template, "x.inc", every time. Options: -cl-std=CL1.2 -cl-mad-enable
  * -cl-no-signed-zeros; never fast-math (opencl.md 25). MIMUS_ERR_DEVICE names file and device and
- * carries the first error of the build log. */
+ * carries the first error of the build log. MIMUS_ERR_STOPPED as mimus__device_set_watch says. */
 mimus_status mimus__program_build(mimus__program *out, mimus__device *device, const char *file,
                                   const mimus__defines *defines);
 /* The same for a source in memory; `file` names it in messages. For tests and self-tests. */

@@ -188,6 +188,7 @@ static mimus_status time_batch(mimus__block_plan *block, double *seconds) {
     batch b = {.shuffled = true, .trains = true, .rows = block->rows};
     *seconds = INFINITY;
     for (int repeat = 0; repeat <= REPEATS; repeat++) { /* the first one compiles */
+        MIMUS_TRY(mimus__device_check_stop(block->network->device));
         double began = mimus__clock_seconds();
         MIMUS_TRY(launch(block, &b));
         MIMUS_TRY(mimus__device_finish(block->network->device));

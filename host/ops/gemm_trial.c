@@ -238,6 +238,7 @@ static mimus_status verify(trial *t, mimus__gemm_layer layer) {
     mimus_status status = MIMUS_OK;
     size_t rows = (size_t)layer.runs * t->rows, weights = split_stride(&layer);
     uint32_t splits = t->backend->splits;
+    MIMUS_TRY(mimus__device_check_stop(t->device));
     MIMUS_TRY(naive_forward(t, layer));
     MIMUS_TRY(fast_forward(t, layer));
     MIMUS_TRY(compare(t, "forward product", &layer, &t->y, &t->y_want, rows * layer.out, 1, 0));
@@ -277,6 +278,7 @@ mimus_status mimus__gemm_try(mimus__gemm_backend *backend, const mimus__gemm_pro
     for (uint32_t i = 0; i < problem->count; i++)
         MIMUS_TRY(verify(&t, trial_layer(backend, problem->layers[i])));
     for (int repeat = 0; repeat < REPEATS; repeat++) {
+        MIMUS_TRY(mimus__device_check_stop(t.device));
         double start = mimus__clock_seconds();
         MIMUS_TRY(run_step(&t, problem));
         double spent = mimus__clock_seconds() - start;

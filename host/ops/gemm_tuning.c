@@ -42,6 +42,10 @@ static mimus_status try_type(json_t *report, choice *best, mimus__device *device
         mimus_status tried = open_variant(&backend, type, device, problem, variant);
         if (tried == MIMUS_OK)
             tried = mimus__gemm_try(backend, problem, &seconds);
+        if (tried == MIMUS_ERR_STOPPED) {
+            status = tried;
+            goto out;
+        }
         if (tried != MIMUS_OK) {
             failure = tried;
             MIMUS_TRY(mimus__json_set(entry, "error", json_string(mimus_last_error())));
@@ -111,7 +115,7 @@ static mimus_status try_all(json_t *report, choice *best, mimus__device *device,
     *best = (choice){.seconds = INFINITY};
     for (uint32_t i = 0; i < type_count; i++) {
         status = try_type(report, best, device, problem, types[i]);
-        if (status == MIMUS_ERR_MEMORY)
+        if (status == MIMUS_ERR_MEMORY || status == MIMUS_ERR_STOPPED)
             return status;
     }
     if (best->type == NULL)

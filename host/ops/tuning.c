@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 mimus_status mimus__tuning_key(json_t **out, const mimus__device *device) {
     mimus_status status = MIMUS_OK;
@@ -44,10 +45,20 @@ out:
     return status;
 }
 
+/* A pipe in its place would never be read to its end. */
+static mimus_status read_file(json_t **content, const char *path) {
+    int descriptor;
+    mimus_status status = mimus__file_open(&descriptor, path);
+    if (status != MIMUS_OK)
+        return status;
+    close(descriptor);
+    return mimus__json_read(content, path);
+}
+
 json_t *mimus__tuning_recall(const char *kind, const json_t *key) {
     json_t *content = NULL, *report = NULL;
     char *path = NULL;
-    if (cache_path(&path, kind, key) == MIMUS_OK && mimus__json_read(&content, path) == MIMUS_OK &&
+    if (cache_path(&path, kind, key) == MIMUS_OK && read_file(&content, path) == MIMUS_OK &&
         json_equal(json_object_get(content, "key"), key))
         report = json_incref(json_object_get(content, "report"));
     json_decref(content);

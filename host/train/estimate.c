@@ -3,6 +3,7 @@
 #include "layout.h"
 #include "loss.h"
 #include "optimizer.h"
+#include "trainer.h"
 
 /* Of block_plan.c and gemm_tile.c: pads, the most rows of a block, when a slice is too small. */
 enum { PAD = 16, MOST_BLOCK_ROWS = 192, BLOCK_GAP = 16, LEAST_SLICE = 32, MOST_SPLITS = 8 };
@@ -60,4 +61,31 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
         floats = most(floats, trial_floats(&layout, rows, slices));
     }
     return floats * sizeof(float);
+}
+
+mimus_status mimus__estimate_check(const mimus__device *device, const mimus_schema *schema,
+                                   uint64_t samples, const mimus_config *config,
+                                   const mimus__shape *shape) {
+    const mimus__device_info *info = mimus__device_get_info(device);
+    const mimus__estimate estimate = {.schema = schema,
+                                      .samples = samples,
+                                      .blocks = mimus__trainer_takes_blocks(config, device),
+                                      .compute_units = info->compute_units};
+    const mimus__row_layout layout = mimus__row_layout_of(schema, config->stack, config->store);
+    uint64_t recording = samples * layout.words * sizeof(uint32_t);
+    uint64_t step = mimus__estimate_step(&estimate, config, shape);
+    uint64_t room = mimus__device_room(device);
+    const bool small = recording + step < 1 << 20;
+    const double unit = small ? 1 << 10 : 1 << 20;
+    if (recording + step <= room)
+        return MIMUS_OK;
+    return mimus__fail(MIMUS_ERR_MEMORY,
+                       "training needs %.1f %s on %s, %.1f for the recording and %.1f for network "
+                       "and batch, and may use %.1f: %s%s",
+                       (double)(recording + step) / unit, small ? "KiB" : "MiB", info->name,
+                       (double)recording / unit, (double)step / unit, (double)room / unit,
+                       config->memory > 0 ? "allow more by memory, or " : "",
+                       recording < step                    ? "take smaller hidden or batch"
+                       : config->store == MIMUS__STORE_F32 ? "halve the senses by --store f16"
+                                                           : "train on a part of the recording");
 }

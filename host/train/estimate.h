@@ -19,4 +19,10 @@ typedef struct mimus__estimate {
 uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
                               const mimus__shape *shape);
 
+/* MIMUS_ERR_MEMORY, in place of one that comes when much is made already, where the device has no
+ * room for training a network of this shape on `samples` samples. The store's form is not AUTO. */
+mimus_status mimus__estimate_check(const mimus__device *device, const mimus_schema *schema,
+                                   uint64_t samples, const mimus_config *config,
+                                   const mimus__shape *shape);
+
 #endif

@@ -53,7 +53,8 @@ typedef struct mimus__epoch_result {
  * seed, lr, weight decay, clip, label smoothing, dropout and weights; `models` (runs) give
  * parameters, normalisation, and where they have state with moments, where to go on. `counts` (A)
  * are the training part's label counts, for balanced class weights. A store that is normalised was
- * packed with the models' normalisation. Borrows device and store; copies the rest. */
+ * packed with the models' normalisation. Borrows device and store; copies the rest. Builds and
+ * times kernels, which may take half a minute: mimus__device_set_watch can stop it. */
 mimus_status mimus__trainer_new(mimus__trainer **out, mimus__device *device,
                                 const mimus__store *store, const mimus_schema *schema,
                                 const mimus_config *const *configs,

@@ -4,11 +4,13 @@
 #include "bench_work.h"
 #include "discovery.h"
 
+#include "text.h"
 #include "watch.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------------ members */
 
@@ -172,12 +174,29 @@ out:
 
 /* -------------------------------------------------------------------- the document */
 
+/* "reference", or "play.rec and 2 more, trained as reference is". */
+static mimus_status make_title(char **out, const mimus__bench_work *work,
+                               const mimus_source *recording) {
+    if (recording == NULL)
+        return mimus__text_copy(out, work->name);
+    const char *path = recording->paths[0], *slash = strrchr(path, '/');
+    if (slash != NULL && slash[1] != '\0')
+        path = slash + 1;
+    if (recording->count == 1)
+        return mimus__text_format(out, "%s, trained as %s is", path, work->name);
+    return mimus__text_format(out, "%s and %zu more, trained as %s is", path, recording->count - 1,
+                              work->name);
+}
+
 static mimus_status describe_work(json_t *document, const mimus__bench_work *work,
                                   const mimus_source *recording) {
     mimus_status status = MIMUS_OK;
     const mimus_schema *schema = mimus__recording_schema(work->dataset.recording);
     json_t *object = child(document, "workload"), *config = NULL, *files = NULL;
+    char *title = NULL;
+    MIMUS_TRY(make_title(&title, work, recording));
     MIMUS_TRY(mimus__json_set(object, "name", json_string(work->name)));
+    MIMUS_TRY(mimus__json_set(object, "title", mimus__json_lossy_string(title)));
     if (recording != NULL) {
         files = json_array();
         for (size_t i = 0; i < recording->count; i++)
@@ -193,6 +212,7 @@ static mimus_status describe_work(json_t *document, const mimus__bench_work *wor
     MIMUS_TRY(mimus__config_to_json(&config, work->config));
     MIMUS_TRY(mimus__json_set(object, "config", json_incref(config)));
 out:
+    free(title);
     json_decref(config);
     json_decref(files);
     return status;

@@ -1,6 +1,7 @@
 #include "bench_ablate.h"
 
 #include "bench_slow.h"
+#include "estimate.h"
 #include "watch.h"
 
 #include <math.h>
@@ -75,6 +76,10 @@ mimus_status mimus__bench_ablate(mimus__bench_ablation *out, const char *selecto
     MIMUS_TRY(mimus__config_copy(&phased, config));
     phased->plan = MIMUS__PLAN_PHASED;
     MIMUS_TRY(mimus__device_open(&a.device, selector, config->memory));
+    mimus__device_set_watch(a.device, watch);
+    MIMUS_TRY(mimus__estimate_check(
+        a.device, model->schema, dataset->split.training.samples + dataset->split.heldout.samples,
+        config, &model->shape));
     out->device = *mimus__device_get_info(a.device);
     MIMUS_TRY(mimus__store_new(&a.store, a.device, dataset->recording, &dataset->audit,
                                &dataset->split, &recipe, watch));

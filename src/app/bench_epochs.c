@@ -2,6 +2,7 @@
 
 #include "alloc.h"
 #include "clock.h"
+#include "watch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,12 +34,6 @@ static void note(mimus__bench_epochs *out, uint32_t epoch, uint32_t heads, doubl
         out->first_losses[t] = result->step_loss[t];
 }
 
-static mimus_status check_stop(const mimus_watch *watch) {
-    if (watch == NULL || watch->should_stop == NULL || !watch->should_stop(watch->user))
-        return MIMUS_OK;
-    return mimus__fail(MIMUS_ERR_STOPPED, "stopped on request between two epochs");
-}
-
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -53,7 +48,7 @@ mimus_status mimus__bench_epochs_run(mimus__bench_epochs *out, const mimus__devi
     MIMUS_TRY(mimus__alloc(&out->settled, epochs - 1, sizeof *out->settled));
     for (uint32_t epoch = 0; epoch < epochs; epoch++) {
         uint64_t launches = mimus__device_launches(device), reads = mimus__device_reads(device);
-        MIMUS_TRY(check_stop(watch));
+        MIMUS_TRY(mimus__watch_check(watch, "between two epochs"));
         double began = mimus__clock_seconds();
         MIMUS_TRY(run(user, epoch, &result, watch));
         note(out, epoch, heads, mimus__clock_seconds() - began, &result);

@@ -399,7 +399,7 @@ static void put_work(FILE *out, const json_t *work) {
     const json_t *config = json_object_get(work, "config"), *width;
     size_t i;
     fputs("<h2>", out);
-    put_text(out, text(work, "name"));
+    put_text(out, text(work, "title"));
     fprintf(out, "</h2>\n<p>%s samples (%s held out), ", show_count(number(work, "samples")).text,
             show_count(number(work, "held_out_samples")).text);
     fprintf(out, "%s senses, %s actions in %s heads; hidden",
@@ -438,7 +438,7 @@ static void put_comparison(FILE *out, const json_t *documents) {
               "Of every workload on every device; 1 would be the "
               "device's best.");
     json_array_foreach(documents, i, document) {
-        const char *work = text(json_object_get(document, "workload"), "name");
+        const char *work = text(json_object_get(document, "workload"), "title");
         json_array_foreach(json_object_get(document, "devices"), d, device) {
             double over = number(json_object_get(device, "epoch"), "over_floor");
             char name[256];
@@ -474,7 +474,11 @@ mimus_status mimus_bench_report(const char *json, const char *path) {
     mimus_status status = MIMUS_OK;
     mimus__file_writer writer = {0};
     json_error_t error;
-    json_t *document = json_loads(json, 0, &error);
+    json_t *document = json != NULL ? json_loads(json, 0, &error) : NULL;
+    if (json == NULL) {
+        status = mimus__file_writer_open(&writer, path);
+        goto out;
+    }
     if (!json_is_object(document)) {
         status = mimus__fail(MIMUS_ERR_FORMAT, "expected a document of the bench, found %s",
                              document == NULL ? error.text : "JSON that is no object");

@@ -1,6 +1,7 @@
 #include "bench_run.h"
 
 #include "clock.h"
+#include "estimate.h"
 #include "watch.h"
 
 #include <math.h>
@@ -23,9 +24,11 @@ static mimus_status set_up(session *s, const mimus__model *model) {
     mimus_status status = MIMUS_OK;
     mimus__bench_run *run = s->run;
     const mimus__dataset *dataset = s->dataset;
-    const mimus__store_recipe recipe = {.form = MIMUS__STORE_F32,
+    const mimus__store_recipe recipe = {.form = s->config->store,
                                         .stack = s->config->stack,
-                                        .mean_weight = dataset->statistics.weight};
+                                        .mean_weight = dataset->statistics.weight,
+                                        .mean = model->mean,
+                                        .scale = model->scale};
     double began = mimus__clock_seconds();
     MIMUS_TRY(mimus__store_new(&s->store, s->device, dataset->recording, &dataset->audit,
                                &dataset->split, &recipe, s->watch));
@@ -168,6 +171,10 @@ mimus_status mimus__bench_run_new(mimus__bench_run *out, const char *selector,
         .run = out, .dataset = dataset, .config = config, .effort = effort, .watch = watch};
     *out = (mimus__bench_run){0};
     MIMUS_TRY(mimus__device_open(&s.device, selector, config->memory));
+    mimus__device_set_watch(s.device, watch);
+    MIMUS_TRY(mimus__estimate_check(
+        s.device, model->schema, dataset->split.training.samples + dataset->split.heldout.samples,
+        config, &model->shape));
     out->device = *mimus__device_get_info(s.device);
     MIMUS_TRY(mimus__bench_device(&out->limits, s.device, effort, watch));
     MIMUS_TRY(set_up(&s, model));

@@ -14,8 +14,9 @@ double mimus__bench_operations(const mimus__shape *shape, bool training) {
 }
 
 double mimus__bench_gather_bytes(const mimus__shape *shape, const mimus__row_layout *layout) {
-    double senses = (double)layout->senses * shape->stack;
-    return 4 * (2 * senses + 2.0 * layout->label_words);
+    double in = (double)layout->sense_words * shape->stack;
+    double out = (double)layout->senses * shape->stack;
+    return 4 * (in + out + 2.0 * layout->label_words);
 }
 
 /* -------------------------------------------------------------------- a step's phases */
@@ -27,6 +28,7 @@ mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mi
                                 .runs = network->layout.runs,
                                 .rows = rows,
                                 .padded_rows = rows,
+                                .sense_words = store->layout.sense_words,
                                 .label_words = store->layout.label_words,
                                 .blocks = mimus__trainer_has(trainer, MIMUS__STEP_BLOCK),
                                 .splits = network->splits,
@@ -80,11 +82,15 @@ static void add_dropout(mimus__bench_cost *cost, const mimus__bench_facts *facts
         add(cost, 2 * outputs(facts, width), 1);
 }
 
+/* Of a sample as the store has it, in words. */
+static double row_in(const mimus__bench_facts *facts) {
+    return (double)facts->sense_words * facts->shape.stack + facts->label_words;
+}
+
 static mimus__bench_cost gather_cost(const mimus__bench_facts *facts) {
     mimus__bench_cost cost = {.operations = 0};
-    double senses = (double)facts->shape.senses * facts->shape.stack;
-    double row = senses + facts->label_words;
-    add(&cost, (double)facts->runs * row * (facts->rows + facts->padded_rows), 1);
+    double out = (double)facts->shape.senses * facts->shape.stack + facts->label_words;
+    add(&cost, facts->runs * (row_in(facts) * facts->rows + out * facts->padded_rows), 1);
     return cost;
 }
 
@@ -150,8 +156,7 @@ static mimus__bench_cost backward_cost(const mimus__bench_facts *facts) {
  * and biases in, a partial gradient out, once a slice. */
 static mimus__bench_cost block_cost(const mimus__bench_facts *facts) {
     mimus__bench_cost cost = {.operations = 0};
-    double row = (double)facts->shape.senses * facts->shape.stack + facts->label_words;
-    add(&cost, (double)facts->runs * row * facts->rows, 1);
+    add(&cost, row_in(facts) * facts->runs * facts->rows, 1);
     for (uint32_t l = 0; l < facts->shape.layers; l++) {
         cost.operations += (l > 0 ? 3 : 2) * product(facts, l);
         add(&cost, facts->splits * ((l > 0 ? 3 : 2) * weights(facts, l) + 2 * biases(facts, l)), 0);

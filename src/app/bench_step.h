@@ -24,7 +24,7 @@ typedef struct mimus__bench_facts {
     uint32_t rows;                          /* of the batch */
     uint32_t padded_rows;                   /* that the kernels take */
     uint32_t padded[MIMUS__MAX_LAYERS + 1]; /* widths */
-    uint32_t label_words;
+    uint32_t sense_words, label_words;      /* of a row of the store */
     mimus__gemm_kind gemm;
     bool packs;  /* mimus__gemm_packs */
     bool blocks; /* the block plan: gemm and packs mean nothing */

@@ -78,7 +78,15 @@ static mimus_status make_config(mimus__bench_work *work, const named_workload *w
     MIMUS_TRY(set(work->config, "batch", options->batch > 0 ? batch : NULL));
     MIMUS_TRY(set(work->config, "plan", options->plan));
     MIMUS_TRY(set(work->config, "gemm", options->gemm));
+    MIMUS_TRY(set(work->config, "store", options->store != NULL ? options->store : "f32"));
     MIMUS_TRY(set(work->config, "epochs", epochs));
+    MIMUS_TRY(mimus__config_check(work->config));
+    if (work->config->store == MIMUS__STORE_AUTO)
+        status = mimus__fail(MIMUS_ERR_ARGUMENT, "store: expected f32, f16 or bf16, as what is "
+                                                 "measured has to be known, found \"auto\"");
+    if (options->ablate && work->config->store != MIMUS__STORE_F32)
+        status = mimus__fail(MIMUS_ERR_ARGUMENT, "ablate: its slow stages build batches of senses "
+                                                 "in 32 bits; leave out store");
 out:
     return status;
 }

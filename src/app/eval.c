@@ -101,6 +101,7 @@ static mimus_status prepare_device(evaluation *e, const char *selector, const mi
     const mimus__shape *shape = &e->model->shape;
     const mimus__store_recipe recipe = {.form = MIMUS__STORE_F32, .stack = shape->stack};
     MIMUS_TRY(mimus__device_open(&e->device, selector, 0));
+    mimus__device_set_watch(e->device, watch);
     MIMUS_TRY(mimus__store_new(&e->store, e->device, e->dataset.recording, &e->dataset.audit,
                                &e->dataset.split, &recipe, watch));
     MIMUS_TRY(mimus__buffer_new(&e->hyper, e->device, sizeof(mimus__hyper), "the settings"));

@@ -463,6 +463,19 @@ out:
     return status;
 }
 
+/* Before the network is made: it may be larger than the host's memory. */
+static mimus_status check_room(const session *s) {
+    mimus_status status = MIMUS_OK;
+    const mimus_schema *schema = mimus__recording_schema(s->dataset.recording);
+    const mimus__split *split = &s->dataset.split;
+    mimus__shape shape;
+    MIMUS_TRY(mimus__config_shape(&shape, s->config, schema));
+    MIMUS_TRY(mimus__estimate_check(
+        s->device, schema, split->training.samples + split->heldout.samples, s->config, &shape));
+out:
+    return status;
+}
+
 /* From an opened recording and a model to the end of training. */
 static mimus_status train(session *s, char **summary) {
     mimus_status status = MIMUS_OK;
@@ -475,6 +488,7 @@ static mimus_status train(session *s, char **summary) {
                                         .shard_bytes = config->shard,
                                         .mean = model->mean,
                                         .scale = model->scale};
+    mimus__device_set_watch(s->device, s->watch);
     MIMUS_TRY(mimus__store_new(&s->store, s->device, s->dataset.recording, &s->dataset.audit,
                                &s->dataset.split, &recipe, s->watch));
     (void)mimus__phase_begin(s->watch, "prepare", 0); /* kernels are built and products timed */
@@ -504,11 +518,13 @@ mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
     mimus_status status = MIMUS_OK;
     session s = {.run = {.lock = -1}, .watch = watch};
     MIMUS_TRY(mimus__config_copy(&s.config, config));
+    MIMUS_TRY(mimus__config_check(config));
     MIMUS_TRY(mimus__run_create(&s.run, run));
     MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
     MIMUS_TRY(mimus__dataset_open(&s.dataset, source, NULL, watch));
     MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
     MIMUS_TRY(choose_store(&s));
+    MIMUS_TRY(check_room(&s));
     MIMUS_TRY(mimus__dataset_model(&s.model, &s.dataset, s.config));
     MIMUS_TRY(save_model(&s, "last.safetensors")); /* a kill in the first epoch can be resumed */
     MIMUS_TRY(mimus__run_begin(&s.run, s.config, source, &s.dataset));
@@ -589,6 +605,7 @@ static mimus_status resumed_config(session *s, const mimus_config *wanted) {
     }
     if (s->config->store == MIMUS__STORE_AUTO)
         s->config->store = form; /* it was chosen when the run began */
+    MIMUS_TRY(mimus__config_check(s->config));
     MIMUS_TRY(mimus__config_to_json(&settings, s->config));
     MIMUS_TRY(check_settings(s, settings, own));
     json_decref(s->model->config);
@@ -755,6 +772,7 @@ mimus_status mimus_resume(const char *run, const mimus_source *source, const mim
     MIMUS_TRY(resumed_best(&s));
     MIMUS_TRY(resumed_dataset(&s, source));
     MIMUS_TRY(mimus__device_open(&s.device, s.config->device, s.config->memory));
+    MIMUS_TRY(check_room(&s));
     MIMUS_TRY(keep_config(&s));
     MIMUS_TRY(train(&s, summary));
 out:

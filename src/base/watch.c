@@ -39,6 +39,12 @@ mimus_status mimus__phase_step(mimus__phase *phase, uint64_t done) {
     return MIMUS_OK;
 }
 
+mimus_status mimus__watch_check(const mimus_watch *watch, const char *when) {
+    if (watch == NULL || watch->should_stop == NULL || !watch->should_stop(watch->user))
+        return MIMUS_OK;
+    return mimus__fail(MIMUS_ERR_STOPPED, "stopped on request %s", when);
+}
+
 void mimus__watch_message(const mimus_watch *watch, const char *format, ...) {
     if (watch == NULL || watch->on_message == NULL)
         return;

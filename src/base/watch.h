@@ -19,6 +19,9 @@ mimus__phase mimus__phase_begin(const mimus_watch *watch, const char *name, uint
  * MIMUS_ERR_STOPPED when the watch wants to stop. Costs a reading of the clock. */
 mimus_status mimus__phase_step(mimus__phase *phase, uint64_t done);
 
+/* MIMUS_ERR_STOPPED, "stopped on request WHEN", when the watch (may be NULL) wants to stop. */
+mimus_status mimus__watch_check(const mimus_watch *watch, const char *when);
+
 /* Pass one line to the watch's on_message. */
 void mimus__watch_message(const mimus_watch *watch, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,15 +81,16 @@ static double bandwidth(const json_t *limits) {
 static void show_work(const json_t *work) {
     const json_t *config = json_object_get(work, "config"), *width;
     size_t i;
-    printf("%s: %s samples (%s held out), %s senses, %s actions in %s heads; hidden",
-           cli_text(work, "name"), human_count(cli_number(work, "samples")).text,
+    printf("%s: %s (%s held out), %s, %s in %s; hidden", cli_text(work, "title"),
+           human_things(cli_number(work, "samples"), "sample").text,
            human_count(cli_number(work, "held_out_samples")).text,
-           human_count(cli_number(work, "senses")).text,
-           human_count(cli_number(work, "actions")).text,
-           human_count(cli_number(work, "heads")).text);
+           human_things(cli_number(work, "senses"), "sense").text,
+           human_things(cli_number(work, "actions"), "action").text,
+           human_things(cli_number(work, "heads"), "head").text);
     json_array_foreach(json_object_get(config, "hidden"), i, width)
         printf("%s%lld", i > 0 ? "," : " ", (long long)json_integer_value(width));
-    printf("%s, batch %s\n", i == 0 ? " none" : "", human_count(cli_number(config, "batch")).text);
+    printf("%s, batch %s, senses in %s\n", i == 0 ? " none" : "",
+           human_count(cli_number(config, "batch")).text, cli_text(config, "store"));
 }
 
 static void show_limits(const json_t *device) {
@@ -128,6 +130,44 @@ static const char *plan_detail(const json_t *plan) {
                          : cli_text(json_object_get(plan, "gemm"), "chosen");
 }
 
+/* Of all rows the largest share: of the peak, and of the best rate of bytes. */
+static double largest_share(const json_t *step, const char *what, double limit) {
+    const json_t *phases = json_object_get(step, "phases"), *phase;
+    double largest = cli_number(step, what) / cli_number(step, "seconds") / limit;
+    size_t i;
+    json_array_foreach(phases, i, phase) largest =
+        fmax(largest, cli_number(phase, what) / cli_number(phase, "seconds") / limit);
+    return largest;
+}
+
+static double longest_phase(const json_t *step) {
+    const json_t *phase;
+    double longest = 0;
+    size_t i;
+    json_array_foreach(json_object_get(step, "phases"), i, phase) longest =
+        fmax(longest, cli_number(phase, "seconds"));
+    return longest;
+}
+
+/* A reader who sees more than 100% wonders whether anything here can be trusted. */
+static void explain_shares(const json_t *device) {
+    const json_t *step = json_object_get(device, "step");
+    const json_t *limits = json_object_get(device, "limits");
+    const double over = 1.0005; /* what is shown as 100.0% is none */
+    bool busy = largest_share(step, "operations", cli_number(limits, "flops")) > over ||
+                longest_phase(step) > over * cli_number(step, "seconds") ||
+                cli_number(json_object_get(device, "epoch"), "over_floor") < 1;
+    bool cached = largest_share(step, "bytes", bandwidth(limits)) > over;
+    if (busy)
+        printf(
+            "  More than 100%% of the peak or of the step: something else took the device's time "
+            "while\n  the peak, or the step, was measured. Measure again when the machine is "
+            "left to it.\n");
+    if (cached)
+        printf("  More than 100%% of the best rate: those bytes came from a cache%s.\n",
+               busy ? ", or the same is to blame" : "");
+}
+
 static void show_phases(const json_t *device) {
     static const char *const titles[] = {"phase",   "time",  "of step", "products",
                                          "of peak", "moves", "of best", "launches"};
@@ -164,10 +204,11 @@ static void show_epoch(const json_t *device) {
            duration(cli_number(epoch, "operations_seconds")).text,
            duration(cli_number(epoch, "bytes_seconds")).text);
     printf("  over floor %.2f\n", cli_number(epoch, "over_floor"));
-    printf("  agreement  %s held out, after the last epoch; %s launches and %.0f blocking reads an "
+    printf("  agreement  %s held out, after the last epoch; %s launches and %s an "
            "epoch\n",
            human_share(cli_number(device, "held_out_agreement")).text,
-           human_count(cli_number(epoch, "launches")).text, cli_number(epoch, "reads"));
+           human_count(cli_number(epoch, "launches")).text,
+           human_things(cli_number(epoch, "reads"), "blocking read").text);
 }
 
 static void device_row(cli_table *table, const json_t *device) {
@@ -191,13 +232,16 @@ static void show_all(const json_t *devices) {
                                          "epoch",     "products", "gather", "over floor",
                                          "agreement", "loss off"};
     size_t i;
+    bool beaten = false;
     const json_t *device;
     cli_table *table = table_new("llrrrrrrrr");
     for (i = 0; i < sizeof titles / sizeof *titles; i++)
         table_cell(table, "%s", titles[i]);
     json_array_foreach(devices, i, device) {
-        if (json_object_get(device, "error") == NULL)
-            device_row(table, device);
+        if (json_object_get(device, "error") != NULL)
+            continue;
+        device_row(table, device);
+        beaten |= cli_number(json_object_get(device, "epoch"), "over_floor") < 1;
     }
     table_print(table, stdout, "");
     json_array_foreach(devices, i, device) {
@@ -205,8 +249,9 @@ static void show_all(const json_t *devices) {
             printf("%s %s: %s\n", cli_text(device, "id"), cli_text(device, "name"),
                    cli_text(device, "error"));
     }
-    printf("products and gather are the floors' shares of an epoch; loss off is the largest "
-           "difference of\nthe first steps' losses to those in double precision.\n");
+    printf("products and gather are the floors' shares of an epoch%s; loss off is the largest "
+           "difference of\nthe first steps' losses to those in double precision.\n",
+           beaten ? " (more than 100%: the device was busy\nwhile its limits were measured)" : "");
 }
 
 static void stage_row(cli_table *table, const json_t *stage, double slowest) {
@@ -267,13 +312,14 @@ static void show_result(const json_t *document) {
     show_limits(device);
     show_phases(device);
     show_epoch(device);
+    explain_shares(device);
 }
 
 /* ------------------------------------------------------------------------ running */
 
 typedef struct bench_request {
     cli_input input;
-    const char *device, *samples, *epochs, *batch, *hidden, *plan, *gemm, *report;
+    const char *device, *samples, *epochs, *batch, *hidden, *plan, *gemm, *store, *report;
     cli_texts recordings;
     bool all, ablate, raw, quiet;
 } bench_request;
@@ -311,7 +357,8 @@ static bool make_options(const bench_request *request, mimus_source *source,
                                  .batch = (uint32_t)batch,
                                  .hidden = request->hidden,
                                  .plan = request->plan,
-                                 .gemm = request->gemm};
+                                 .gemm = request->gemm,
+                                 .store = request->store};
     return true;
 }
 
@@ -409,6 +456,11 @@ static int run(const bench_request *request, char **names, int count) {
     char *documents = NULL;
     if (!check_workloads(names, count) || !make_options(request, &source, &options))
         return CLI_USAGE;
+    if (request->report != NULL) { /* minutes before it is written */
+        mimus_status status = mimus_bench_report(NULL, request->report);
+        if (status != MIMUS_OK)
+            return cli_fail("bench", status);
+    }
     int code = run_workloads(request, &options, names, count, &documents);
     if (documents != NULL && request->raw)
         puts(documents);
@@ -472,6 +524,11 @@ int cmd_bench(int argc, char **argv) {
          .help = "matrix products of the phased plan",
          .fallback = "auto",
          .text = &request.gemm},
+        {.name = "store",
+         .value = "f32|f16|bf16",
+         .help = "how senses lie on the device",
+         .fallback = "f32",
+         .text = &request.store},
         {.name = "device",
          .value = "SELECTOR",
          .help = "gpu, cpu, P:D or a part of a name, as mimus devices lists them",

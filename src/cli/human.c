@@ -34,7 +34,7 @@ human human_count(double value) {
 
 human human_things(double value, const char *noun) {
     human out, count = human_count(value);
-    snprintf(out.text, sizeof out.text, "%.18s %.11s%s", count.text, noun, value == 1 ? "" : "s");
+    snprintf(out.text, sizeof out.text, "%.14s %.14s%s", count.text, noun, value == 1 ? "" : "s");
     return out;
 }
 

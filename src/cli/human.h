@@ -17,7 +17,7 @@ human human_share(double value);   /* 45.1% of 0.451 */
 human human_seconds(double value); /* 0.82 s, 4:05, 1:02:03 */
 human human_figure(double value);  /* four significant digits: 0.4512, 1.5e+08 */
 human human_real(double value);    /* four significant digits and more: 1.2345, 1e-05 */
-/* 2,490 samples, 1 sample; a noun of at most 11 letters, below 1e14 of them. */
+/* 2,490 samples, 1 sample; a noun of at most 14 letters, below 1e11 of them. */
 human human_things(double value, const char *noun);
 
 /* "-" stands for NaN in all of them. */

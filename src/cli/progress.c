@@ -6,7 +6,9 @@
 #include "terminal.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,17 @@
 enum { BAR_MOST = 30, BAR_LEAST = 8, LINE_BYTES = 1024 };
 #define ERASE "\r\033[K"
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
 struct cli_progress {
     const char *verb;
     mimus_watch watch;
-    struct sigaction before[SIGNALS];
+    char notice[256]; /* what the first signal is answered with */
+    sigset_t awaited, before;
+    void (*pipe)(int); /* what SIGPIPE did before */
+    pthread_t listener;
+    bool listens;
     bool terminal;                /* a bar and a table, else plain lines */
     bool deaf;                    /* nobody reads what is shown */
     char bar[LINE_BYTES];         /* what stands on the terminal's last line */
@@ -35,38 +41,60 @@ struct cli_progress {
 
 /* ----------------------------------------------------------------- signals */
 
-static volatile sig_atomic_t stop_signal;
-static char notice[256]; /* what the handler says, made before it can be called */
-static size_t notice_bytes;
+static atomic_int stop_signal;
 
-static void on_signal(int number) {
-    stop_signal = number;
-    for (size_t i = 0; i < SIGNALS; i++) {
-        if (signals[i] != SIGPIPE)
-            signal(signals[i], SIG_DFL); /* the second one ends the process */
-    }
-    (void)terminal_write(notice, notice_bytes);
+static void end_by(int number) {
+    sigset_t one;
+    signal(number, SIG_DFL); /* in place of what a driver may have left there */
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(number);
 }
 
-/* A signal that is ignored (nohup, a shell's background job) stays ignored. */
-static void catch_signals(cli_progress *progress) {
-    for (size_t i = 0; i < SIGNALS; i++) {
-        struct sigaction action = {.sa_flags = SA_RESTART};
-        action.sa_handler = signals[i] == SIGPIPE ? SIG_IGN : on_signal;
-        sigemptyset(&action.sa_mask);
-        sigaction(signals[i], NULL, &progress->before[i]);
-        if (progress->before[i].sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
+/* The first one asks to stop, the second one ends the process. */
+static void *take_signals(void *argument) {
+    const cli_progress *progress = argument;
+    for (;;) {
+        int number;
+        if (sigwait(&progress->awaited, &number) != 0)
+            continue;
+        if (atomic_exchange(&stop_signal, number) != 0)
+            end_by(number);
+        (void)terminal_write(progress->notice, strlen(progress->notice));
     }
+    return NULL;
+}
+
+/* Signals go to a thread of their own, and handlers to none: an OpenCL driver may be a compiler
+ * with handlers of its own (LLVM's, in PoCL), which take the files that it writes away under it.
+ * Threads that drivers make block what their maker blocks. A signal that is ignored (nohup, a
+ * shell's background job) stays ignored. */
+static void catch_signals(cli_progress *progress) {
+    struct sigaction present;
+    sigemptyset(&progress->awaited);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        if (sigaction(signals[i], NULL, &present) == 0 && present.sa_handler != SIG_IGN)
+            sigaddset(&progress->awaited, signals[i]);
+    }
+    progress->pipe = signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &progress->awaited, &progress->before);
+    progress->listens = pthread_create(&progress->listener, NULL, take_signals, progress) == 0;
+    if (!progress->listens) /* then a signal ends the process, as ever */
+        pthread_sigmask(SIG_SETMASK, &progress->before, NULL);
 }
 
 static void release_signals(const cli_progress *progress) {
-    for (size_t i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &progress->before[i], NULL);
+    if (progress->listens) {
+        pthread_cancel(progress->listener);
+        pthread_join(progress->listener, NULL);
+        pthread_sigmask(SIG_SETMASK, &progress->before, NULL);
+    }
+    signal(SIGPIPE, progress->pipe);
 }
 
 int progress_signal(void) {
-    return stop_signal;
+    return atomic_load(&stop_signal);
 }
 
 /* ------------------------------------------------------------------ output */
@@ -252,7 +280,7 @@ static void on_message(void *user, const char *text) {
 
 static bool should_stop(void *user) {
     (void)user;
-    return stop_signal != 0;
+    return atomic_load(&stop_signal) != 0;
 }
 
 /* ----------------------------------------------------------------- together */
@@ -266,9 +294,9 @@ cli_progress *progress_begin(const char *verb, const char *stopping, bool quiet)
                                 .on_epoch = quiet ? NULL : on_epoch,
                                 .on_message = on_message,
                                 .should_stop = should_stop};
-    notice_bytes = (size_t)snprintf(
-        notice, sizeof notice, "%smimus %s: stopping%s%s (again to quit at once)\n",
-        made->terminal ? ERASE : "", verb, *stopping != '\0' ? " " : "", stopping);
+    snprintf(made->notice, sizeof made->notice,
+             "%smimus %s: stopping%s%s (again to quit at once)\n", made->terminal ? ERASE : "",
+             verb, *stopping != '\0' ? " " : "", stopping);
     catch_signals(made);
     return made;
 }

@@ -614,6 +614,14 @@ double mimus__config_rate(const mimus_config *config, uint64_t step, uint64_t st
     return 1;
 }
 
+mimus_status mimus__config_check(const mimus_config *config) {
+    if (config->plan != MIMUS__PLAN_BLOCK || config->gemm == MIMUS__GEMM_AUTO)
+        return MIMUS_OK;
+    return mimus__fail(MIMUS_ERR_ARGUMENT,
+                       "gemm: the block plan has matrix products of its own; leave out gemm, or "
+                       "set plan to phased");
+}
+
 mimus_status mimus__config_shape(mimus__shape *out, const mimus_config *config,
                                  const mimus_schema *schema) {
     uint64_t inputs = (uint64_t)schema->senses * config->stack;

@@ -72,6 +72,9 @@ mimus_status mimus__config_from_json(mimus_config *config, const json_t *json, c
 /* A deep copy. */
 mimus_status mimus__config_copy(mimus_config **out, const mimus_config *config);
 
+/* MIMUS_ERR_ARGUMENT where one setting leaves another nothing to say. */
+mimus_status mimus__config_check(const mimus_config *config);
+
 /* The network's shape for a schema, checked (mimus__shape_check); MIMUS_ERR_ARGUMENT when
  * head_weights has another number of weights than the schema has heads. */
 mimus_status mimus__config_shape(mimus__shape *out, const mimus_config *config,
