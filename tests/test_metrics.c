@@ -20,6 +20,10 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(value);
 }
 
+static double at(const json_t *object, const char *key, size_t index) {
+    return json_number_value(json_array_get(json_object_get(object, key), index));
+}
+
 static json_t *head_of(const json_t *json, size_t h) {
     return json_array_get(json_object_get(json, "heads"), h);
 }
@@ -44,7 +48,7 @@ START_TEST(hand_computed_numbers_come_out) {
     const uint32_t masks[3] = {0x1f, 0x0f, 0x1e};
     mimus__metrics *metrics;
     json_t *json;
-    test_ok(mimus__metrics_new(&metrics, &two, true));
+    test_ok(mimus__metrics_new(&metrics, &two, UINT32_MAX));
     test_ok(mimus__metrics_add(metrics, 0, 3, logits[0], 7, actions[0], masks));
     test_ok(mimus__metrics_json(&json, metrics));
     ck_assert_int_eq(json_integer_value(json_object_get(json, "samples")), 3);
@@ -96,7 +100,7 @@ START_TEST(nothing_counted_is_null) {
     const float logits[5] = {0};
     const uint16_t none[2] = {MIMUS_NO_LABEL, 3}; /* 3 is out of range */
     const uint32_t nothing_legal = 0;
-    test_ok(mimus__metrics_new(&metrics, &two, false));
+    test_ok(mimus__metrics_new(&metrics, &two, 0));
     for (int i = 0; i < 3; i++) {
         test_ok(mimus__metrics_json(&json, metrics));
         json_t *gun = head_of(json, 0);
@@ -124,7 +128,7 @@ START_TEST(broken_logits_are_refused_whole) {
     mimus__metrics *metrics;
     json_t *json;
     const uint16_t actions[4] = {0};
-    test_ok(mimus__metrics_new(&metrics, &two, false));
+    test_ok(mimus__metrics_new(&metrics, &two, 0));
     for (int i = 0; i < 3; i++) {
         float logits[10] = {0};
         logits[9] = i == 0 ? NAN : i == 1 ? INFINITY : -INFINITY;
@@ -143,10 +147,10 @@ START_TEST(huge_confusion_matrices_are_refused) {
     const mimus_head wide[] = {{.actions = 4000}, {.actions = 4000}};
     const mimus_schema schema = {.senses = 1, .heads = 2, .head = wide};
     mimus__metrics *metrics;
-    test_fails(mimus__metrics_new(&metrics, &schema, true), MIMUS_ERR_UNSUPPORTED,
+    test_fails(mimus__metrics_new(&metrics, &schema, UINT32_MAX), MIMUS_ERR_UNSUPPORTED,
                "confusion matrices of 32000000 entries");
     ck_assert_ptr_null(metrics);
-    test_ok(mimus__metrics_new(&metrics, &schema, false));
+    test_ok(mimus__metrics_new(&metrics, &schema, 0));
     mimus__metrics_free(metrics);
 }
 END_TEST
@@ -157,7 +161,7 @@ START_TEST(extreme_logits_are_exact) {
     json_t *json;
     const float logits[5] = {1e4f, -1e4f, 3e38f, -3e38f, 0};
     const uint16_t actions[2] = {1, 2};
-    test_ok(mimus__metrics_new(&metrics, &two, false));
+    test_ok(mimus__metrics_new(&metrics, &two, 0));
     test_ok(mimus__metrics_add(metrics, 0, 1, logits, 5, actions, NULL));
     test_ok(mimus__metrics_json(&json, metrics));
     assert_near("gun", number(head_of(json, 0), "nll"), 2e4);
@@ -177,7 +181,7 @@ START_TEST(standard_errors_are_over_episodes) {
     json_t *json;
     const float logits[10] = {1, 0, 1, 0, 0, /**/ 1, 0, 1, 0, 0};
     const uint16_t right[4] = {0}, wrong[2] = {1, 1};
-    test_ok(mimus__metrics_new(&metrics, &two, false));
+    test_ok(mimus__metrics_new(&metrics, &two, 0));
     for (uint64_t e = 0; e < 19; e++) {
         if (e < 15) {
             test_ok(mimus__metrics_add(metrics, e, 1, logits, 5, right, NULL));
@@ -220,7 +224,7 @@ START_TEST(standard_errors_hold_for_episodes_of_one_kind) {
     for (int r = 0; r < RECORDINGS; r++) {
         mimus__metrics *metrics;
         json_t *json;
-        test_ok(mimus__metrics_new(&metrics, &two, false));
+        test_ok(mimus__metrics_new(&metrics, &two, 0));
         for (uint64_t e = 0; e < EPISODES; e++) {
             uint64_t length = 5 + mimus__rng_below(&rng, 10);
             uint16_t label = mimus__rng_below(&rng, 10) < 7 ? 0 : 1;
@@ -248,7 +252,8 @@ END_TEST
 
 typedef struct plain {
     long double pairs, hits, nll, entropy, p_true, illegal, uniform, labels[80];
-    long double episode_pairs[40], episode_hits[40];
+    long double episode_pairs[40], episode_hits[40], episode_nll[40];
+    long double bin_pairs[10], bin_hits[10], bin_confidence[10];
 } plain;
 
 static bool bit_of(const uint32_t *mask, size_t bit) {
@@ -277,9 +282,20 @@ static bool count_plain(plain *head, size_t episode, const float *logits, size_t
     }
     long double p = expl((long double)logits[first + label]) / sum;
     *hit = best == label;
+    long double best_p = 0;
+    for (size_t a = 0; a < actions; a++)
+        best_p += bit_of(mask, first + a)
+                      ? expl((long double)(logits[first + a] - logits[first + best]))
+                      : 0;
+    best_p = 1 / best_p;
+    size_t bin = (double)best_p < 1 ? (size_t)((double)best_p * 10) : 9;
+    head->bin_pairs[bin]++;
+    head->bin_hits[bin] += *hit;
+    head->bin_confidence[bin] += best_p;
     head->pairs++;
     head->hits += *hit;
     head->nll -= logl(p);
+    head->episode_nll[episode] -= logl(p);
     head->p_true += p;
     head->entropy += entropy;
     head->illegal += !bit_of(mask, first + best_of_all);
@@ -317,11 +333,38 @@ static void assert_as_plain(const json_t *json, const plain *head, size_t episod
     assert_near("illegal", number(json, "illegal"), (double)(head->illegal / head->pairs));
     assert_near("majority", number(json, "majority"), (double)(majority / head->pairs));
     assert_near("uniform", number(json, "uniform_legal"), (double)(head->uniform / head->pairs));
+    const json_t *bins = json_object_get(json, "reliability");
+    long double error = 0;
+    for (size_t b = 0; b < 10; b++) {
+        long double n = head->bin_pairs[b];
+        ck_assert(at(bins, "samples", b) == (double)n);
+        if (n == 0)
+            continue;
+        assert_near("confidence", at(bins, "confidence", b), (double)(head->bin_confidence[b] / n));
+        assert_near("agreement", at(bins, "agreement", b), (double)(head->bin_hits[b] / n));
+        error += fabsl(head->bin_hits[b] / n - head->bin_confidence[b] / n) * n / head->pairs;
+    }
+    assert_near("calibration error", number(json, "calibration_error"), (double)error);
+}
+
+/* Groups of `together` episodes. */
+static void assert_groups(const json_t *json, const plain *head, size_t episodes, size_t together) {
+    for (size_t g = 0; g * together < episodes; g++) {
+        long double pairs = 0, hits = 0, nll = 0;
+        for (size_t e = g * together; e < episodes && e < (g + 1) * together; e++) {
+            pairs += head->episode_pairs[e];
+            hits += head->episode_hits[e];
+            nll += head->episode_nll[e];
+        }
+        ck_assert(at(json, "samples", g) == (double)pairs);
+        ck_assert(at(json, "hits", g) == (double)hits);
+        assert_near("nll of a group", at(json, "nll", g), (double)nll);
+    }
 }
 
 /* Heads of awkward sizes straddle the mask's words; every fifth label is missing, some forbidden.
  */
-static void compare(bool masked, size_t episodes, uint64_t seed) {
+static void compare(bool masked, size_t episodes, uint64_t seed, size_t together) {
     enum { HEADS = 5, ACTIONS = 2 + 63 + 64 + 65 + 3, LD = ACTIONS + 3, MOST = 65 };
     const mimus_head heads[HEADS] = {
         {.actions = 2}, {.actions = 63}, {.actions = 64}, {.actions = 65}, {.actions = 3}};
@@ -337,7 +380,8 @@ static void compare(bool masked, size_t episodes, uint64_t seed) {
     json_t *json;
     memset(wanted, 0, sizeof wanted);
     memset(&joint, 0, sizeof joint);
-    test_ok(mimus__metrics_new(&metrics, &schema, true));
+    test_ok(mimus__metrics_new(&metrics, &schema, 64)); /* the head of 65 has no matrix */
+    test_ok(mimus__metrics_keep_episodes(metrics, 16));
     for (size_t e = 0; e < episodes; e++) {
         uint32_t n = lengths[e % 4];
         for (size_t i = 0; i < n * LD; i++)
@@ -367,6 +411,7 @@ static void compare(bool masked, size_t episodes, uint64_t seed) {
             joint.nll += after - before;
             joint.episode_pairs[e]++;
             joint.episode_hits[e] += all;
+            joint.episode_nll[e] += after - before;
         }
         uint32_t half = n / 2; /* an episode may come in pieces */
         test_ok(mimus__metrics_add(metrics, e, half, logits, LD, actions, masked ? masks : NULL));
@@ -379,6 +424,9 @@ static void compare(bool masked, size_t episodes, uint64_t seed) {
         json_t *head = head_of(json, h), *confusion = json_object_get(head, "confusion");
         assert_as_plain(head, &wanted[h], episodes);
         json_int_t diagonal = 0;
+        ck_assert_int_eq(confusion != NULL, heads[h].actions <= 64);
+        if (confusion == NULL)
+            continue;
         for (size_t t = 0; t < heads[h].actions; t++) {
             json_int_t row = 0;
             for (size_t c = 0; c < heads[h].actions; c++)
@@ -390,15 +438,28 @@ static void compare(bool masked, size_t episodes, uint64_t seed) {
     }
     assert_as_plain(json_object_get(json, "joint"), &joint, episodes);
     json_decref(json);
+    test_ok(mimus__metrics_episodes_json(&json, metrics));
+    ck_assert_int_eq(json_integer_value(json_object_get(json, "together")), (int)together);
+    const json_t *first = json_object_get(json, "episodes");
+    ck_assert_uint_eq(json_array_size(first), (episodes + together - 1) / together);
+    for (size_t g = 0; g < json_array_size(first); g++)
+        ck_assert_uint_eq((size_t)json_integer_value(json_array_get(first, g)), g * together);
+    for (size_t h = 0; h < HEADS; h++)
+        assert_groups(head_of(json, h), &wanted[h], episodes, together);
+    assert_groups(json_object_get(json, "joint"), &joint, episodes, together);
+    json_decref(json);
     mimus__metrics_free(metrics);
 }
 
 START_TEST(everything_agrees_with_a_plain_count) {
-    compare(true, 40, 1);
-    compare(false, 40, 2);
-    compare(true, 19, 3);
-    compare(true, 20, 4);
-    compare(false, 2, 5);
+    compare(true, 40, 1, 4);
+    compare(false, 40, 2, 4);
+    compare(true, 19, 3, 2);
+    compare(true, 16, 4, 1);
+    compare(true, 32, 4, 2);
+    compare(true, 33, 4, 4);
+    compare(true, 20, 4, 2);
+    compare(false, 2, 5, 1);
 }
 END_TEST
 

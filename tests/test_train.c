@@ -8,6 +8,7 @@
 #include "model.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,8 @@ START_TEST(a_run_holds_what_it_promises) {
     ck_assert_str_eq(json_string_value(json_object_get(about, "ended")), "finished");
     json_decref(about);
     const char *const names[] = {"config.json",      "run.json",         "metrics.jsonl",
-                                 "last.safetensors", "best.safetensors", "summary.json"};
+                                 "last.safetensors", "best.safetensors", "summary.json",
+                                 "evaluation.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[600];
         snprintf(path, sizeof path, "%s/%s", run_a, names[i]);
@@ -208,7 +210,7 @@ static size_t entries_of(const char *folder, size_t *epochs) {
 
 static void check_outcome(void) {
     size_t epochs;
-    ck_assert_uint_eq(entries_of(run_b, &epochs), 7); /* docs/run.md's, no temporary names */
+    ck_assert_uint_eq(entries_of(run_b, &epochs), 8); /* docs/run.md's, no temporary names */
     ck_assert_uint_eq(epochs, 60);                    /* none twice, for all the kills */
     check_same_file(run_a, run_b, "last.safetensors");
     check_same_file(run_a, run_b, "best.safetensors");
@@ -219,12 +221,12 @@ START_TEST(event_files_can_be_left_out) {
     size_t epochs;
     test_ok(mimus_config_set(config, "tensorboard", "off"));
     test_ok(mimus_train(&source, config, run_a, NULL, NULL));
-    ck_assert_uint_eq(entries_of(run_a, &epochs), 7);
+    ck_assert_uint_eq(entries_of(run_a, &epochs), 8);
     ck_assert_uint_eq(epochs, 0);
     test_ok(mimus_config_set(config, "tensorboard", "on")); /* from here on */
     test_ok(mimus_config_set(config, "epochs", "7"));
     test_ok(mimus_resume(run_a, NULL, config, NULL, NULL));
-    ck_assert_uint_eq(entries_of(run_a, &epochs), 7);
+    ck_assert_uint_eq(entries_of(run_a, &epochs), 8);
     ck_assert_uint_eq(epochs, 2);
 }
 END_TEST
@@ -920,6 +922,92 @@ START_TEST(eval_agrees_with_training) {
 }
 END_TEST
 
+static json_t *read_of(const char *folder, const char *name) {
+    char path[600];
+    json_t *json;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    test_ok(mimus__json_read(&json, path));
+    return json;
+}
+
+static double sum_of(const json_t *array) {
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(array); i++)
+        sum += json_number_value(json_array_get(array, i));
+    return sum;
+}
+
+/* What the training leaves is what mimus_eval says of the best checkpoint afterwards. */
+START_TEST(a_run_is_judged_at_its_end) {
+    char *text;
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    test_ok(mimus_eval(run_a, &source, MIMUS_PART_HELDOUT, NULL, true, NULL, &text));
+    json_t *asked = parse(text), *kept = read_of(run_a, "evaluation.json");
+    json_t *summary = read_of(run_a, "summary.json");
+    mimus__json_round(asked);
+    json_t *episodes = json_incref(json_object_get(kept, "by_episode"));
+    ck_assert_int_eq(json_object_del(kept, "by_episode"), 0);
+    ck_assert_msg(json_equal(asked, kept), "evaluation.json and mimus_eval differ");
+    ck_assert_int_eq(number(kept, "epoch"), number(summary, "best_epoch"));
+    ck_assert_int_eq(number(episodes, "together"), 1);
+    ck_assert_int_eq((json_int_t)json_array_size(json_object_get(episodes, "episodes")),
+                     number(summary, "held_out_episodes"));
+    for (size_t h = 0; h < 2; h++) {
+        const json_t *head = json_array_get(json_object_get(kept, "heads"), h);
+        const json_t *groups = json_array_get(json_object_get(episodes, "heads"), h);
+        double n = (double)number(head, "samples");
+        ck_assert(sum_of(json_object_get(groups, "samples")) == n);
+        double agreement = sum_of(json_object_get(groups, "hits")) / n;
+        ck_assert(fabs(agreement - json_number_value(json_object_get(head, "agreement"))) < 1e-8);
+        double nll = sum_of(json_object_get(groups, "nll")) / n;
+        ck_assert(fabs(nll - json_number_value(json_object_get(head, "nll"))) < 1e-6);
+    }
+    const json_t *phases = json_object_get(summary, "phases");
+    const char *const names[] = {"audit", "upload", "prepare", "train", "upload", "eval"};
+    ck_assert_uint_eq(json_array_size(phases), sizeof names / sizeof *names);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *phase = json_array_get(phases, i);
+        ck_assert_str_eq(json_string_value(json_object_get(phase, "name")), names[i]);
+        ck_assert(json_number_value(json_object_get(phase, "seconds")) > 0);
+    }
+    json_decref(asked);
+    json_decref(kept);
+    json_decref(episodes);
+    json_decref(summary);
+}
+END_TEST
+
+/* Killed before it was judged: a resume does that alone. A stop does not keep it from that. */
+START_TEST(what_was_not_judged_is_on_resume) {
+    char path[600], *summary;
+    int left = 2;
+    mimus_watch watch = {.user = &left, .on_epoch = count_epoch, .should_stop = stop_after};
+    test_fails(mimus_train(&source, config, run_a, &watch, NULL), MIMUS_ERR_STOPPED, "stopped");
+    ck_assert(exists(run_a, "evaluation.json"));
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL));
+    json_t *before = read_of(run_a, "evaluation.json");
+    snprintf(path, sizeof path, "%s/evaluation.json", run_a);
+    ck_assert_int_eq(unlink(path), 0);
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, &summary));
+    json_t *after = read_of(run_a, "evaluation.json"), *about = parse(summary);
+    ck_assert(json_equal(before, after));
+    ck_assert_int_eq(number(about, "epochs_run"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(about, "ended")), "finished");
+    json_decref(before);
+    json_decref(after);
+    json_decref(about);
+}
+END_TEST
+
+START_TEST(without_a_held_out_part_nothing_is_judged) {
+    test_ok(mimus_config_set(config, "held_out", "0"));
+    test_ok(mimus_train(&source, config, run_a, NULL, NULL));
+    ck_assert(!exists(run_a, "evaluation.json"));
+    test_ok(mimus_resume(run_a, NULL, NULL, NULL, NULL)); /* at once */
+    ck_assert(!exists(run_a, "evaluation.json"));
+}
+END_TEST
+
 START_TEST(eval_refuses_what_does_not_fit) {
     char *text;
     sample other;
@@ -982,6 +1070,9 @@ int main(void) {
     tcase_add_test(all, names_that_are_not_utf8_work_or_are_refused);
     tcase_add_test(all, metrics_say_the_learning_rate_that_was_set);
     tcase_add_test(all, eval_agrees_with_training);
+    tcase_add_test(all, a_run_is_judged_at_its_end);
+    tcase_add_test(all, what_was_not_judged_is_on_resume);
+    tcase_add_test(all, without_a_held_out_part_nothing_is_judged);
     tcase_add_test(all, eval_refuses_what_does_not_fit);
     suite_add_tcase(suite, all);
     return test_run(suite);

@@ -40,8 +40,9 @@ out:
 
 /* A temporary name of mimus__file_writer, left by a killed process. */
 static bool is_temporary(const char *name) {
-    static const char *const names[] = {"config.json",   "run.json",         "summary.json",
-                                        "metrics.jsonl", "last.safetensors", "best.safetensors"};
+    static const char *const names[] = {"config.json",    "run.json",         "summary.json",
+                                        "metrics.jsonl",  "last.safetensors", "best.safetensors",
+                                        "evaluation.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (mimus__file_is_temporary(name, names[i]))
             return true;

@@ -7,6 +7,7 @@
  *     last.safetensors  to go on from
  *     best.safetensors  the best held-out loss so far
  *     summary.json      what came of it; written at the end
+ *     evaluation.json   the best checkpoint judged on the held-out part, likewise
  *     lock              held while a process trains into the folder */
 #ifndef MIMUS_APP_RUN_H
 #define MIMUS_APP_RUN_H

@@ -1,6 +1,8 @@
 /* mimus_train and mimus_resume: a recording becomes a run folder. */
 #include "estimate.h"
+#include "evaluate.h"
 #include "run.h"
+#include "stopwatch.h"
 #include "trainer.h"
 
 #include "alloc.h"
@@ -26,8 +28,9 @@ typedef struct session {
     mimus__store store;
     mimus__model *model; /* parameters, moments, progress */
     mimus__trainer *trainer;
-    const mimus_watch *watch;
-    uint64_t epochs_run; /* by this process */
+    mimus__stopwatch stopwatch;
+    const mimus_watch *watch; /* the stopwatch's */
+    uint64_t epochs_run;      /* by this process */
     uint64_t reads_before,
         launches_before; /* of the device, when training began: tuning reads too */
     double seconds;
@@ -361,11 +364,81 @@ out:
     return status;
 }
 
-static mimus_status write_summary(const session *s, char **text) {
+/* Heads of more actions have no confusion matrix in evaluation.json, and neighbouring episodes are
+ * put together beyond so many. */
+enum { CONFUSION_ACTIONS = 128, EPISODE_GROUPS = 4096 };
+
+/* Judge the best epoch's network. Nothing is left to stop: a wish to is not looked at. */
+static mimus_status evaluation_json(json_t **out, session *s, const char *file) {
     mimus_status status = MIMUS_OK;
-    json_t *summary = NULL;
+    mimus__model *model = NULL;
+    mimus__metrics *metrics = NULL;
+    json_t *json = NULL, *episodes = NULL;
+    mimus_watch watch = s->stopwatch.watch;
+    watch.should_stop = NULL;
+    MIMUS_TRY(mimus__model_load(&model, file));
+    const mimus__evaluation what = {.model = model,
+                                    .file = file,
+                                    .dataset = &s->dataset,
+                                    .rows = &s->dataset.split.heldout,
+                                    .device = s->device,
+                                    .confusion = CONFUSION_ACTIONS,
+                                    .episodes = EPISODE_GROUPS};
+    MIMUS_TRY(mimus__evaluate(&metrics, &what, &watch));
+    MIMUS_TRY(mimus__evaluation_json(&json, &what, metrics, s->run.folder, "held-out"));
+    MIMUS_TRY(mimus__metrics_episodes_json(&episodes, metrics));
+    MIMUS_TRY(mimus__json_set(json, "by_episode", json_incref(episodes)));
+    mimus__json_round(json);
+    *out = json_incref(json);
+out:
+    json_decref(json);
+    json_decref(episodes);
+    mimus__metrics_free(metrics);
+    mimus__model_free(model);
+    return status;
+}
+
+/* What the run's policy is worth, for mimus report and mimus compare, which then need neither
+ * recording nor device. The training is done without it: where it fails, that is only told. */
+static mimus_status keep_evaluation(session *s) {
+    mimus_status status = MIMUS_OK;
+    json_t *json = NULL;
+    char *path = NULL, *file = NULL, *text = NULL;
+    if (s->dataset.split.heldout.samples == 0 || s->best == NULL)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__run_path(&path, &s->run, "evaluation.json"));
+    MIMUS_TRY(mimus__run_path(&file, &s->run, "best.safetensors"));
+    status = evaluation_json(&json, s, file);
+    if (status != MIMUS_OK && status != MIMUS_ERR_MEMORY) {
+        mimus__watch_message(s->watch, "the held-out part could not be judged: %s",
+                             mimus_last_error());
+        status = MIMUS_OK;
+        goto out;
+    }
+    MIMUS_TRY(status);
+    MIMUS_TRY(mimus__json_text(&text, json, JSON_COMPACT)); /* long arrays of numbers */
+    MIMUS_TRY(mimus__file_replace(path, text, strlen(text)));
+out:
+    free(path);
+    free(file);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+/* The summary counts what training took; judging it follows, with the trainer out of the way. */
+static mimus_status conclude(session *s, char **text) {
+    mimus_status status = MIMUS_OK;
+    json_t *summary = NULL, *phases = NULL;
     char *path = NULL;
     MIMUS_TRY(summary_json(&summary, s));
+    mimus__trainer_free(s->trainer);
+    s->trainer = NULL;
+    mimus__store_free(&s->store);
+    MIMUS_TRY(keep_evaluation(s));
+    MIMUS_TRY(mimus__stopwatch_json(&phases, &s->stopwatch));
+    mimus__json_round(phases);
+    MIMUS_TRY(mimus__json_set(summary, "phases", json_incref(phases)));
     MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
     MIMUS_TRY(mimus__json_write(path, summary));
     if (text != NULL)
@@ -373,6 +446,7 @@ static mimus_status write_summary(const session *s, char **text) {
 out:
     free(path);
     json_decref(summary);
+    json_decref(phases);
     return status;
 }
 
@@ -407,13 +481,19 @@ static void advise(const session *s) {
                              steps, mimus__text_plural(steps), s->config->batch, batch);
 }
 
-/* The summary of an earlier part is none of a run that goes on. */
-static mimus_status drop_summary(const session *s) {
+/* What an earlier part came to is nothing of a run that goes on. */
+static mimus_status drop_outcome(const session *s) {
+    const char *const names[] = {"summary.json", "evaluation.json"};
     mimus_status status = MIMUS_OK;
     char *path = NULL;
-    MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
-    if (unlink(path) != 0 && errno != ENOENT)
-        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        free(path);
+        MIMUS_TRY(mimus__run_path(&path, &s->run, names[i]));
+        if (unlink(path) != 0 && errno != ENOENT) {
+            status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+            goto out;
+        }
+    }
 out:
     free(path);
     return status;
@@ -498,10 +578,11 @@ static mimus_status train(session *s, char **summary) {
     s->run.fresh = false; /* from here on there is something to keep */
     s->reads_before = mimus__device_reads(s->device);
     s->launches_before = mimus__device_launches(s->device);
-    MIMUS_TRY(drop_summary(s));
+    MIMUS_TRY(drop_outcome(s));
     MIMUS_TRY(judge_again(s));
+    mimus__stopwatch_enter(&s->stopwatch, "train");
     MIMUS_TRY(run_epochs(s));
-    MIMUS_TRY(write_summary(s, summary));
+    MIMUS_TRY(conclude(s, summary));
     if (strcmp(s->ended, "diverged") == 0)
         status = diverged(s);
     if (strcmp(s->ended, "stopped on request") == 0)
@@ -516,12 +597,13 @@ out:
 mimus_status mimus_train(const mimus_source *source, const mimus_config *config, const char *run,
                          const mimus_watch *watch, char **summary) {
     mimus_status status = MIMUS_OK;
-    session s = {.run = {.lock = -1}, .watch = watch};
+    session s = {.run = {.lock = -1}, .watch = &s.stopwatch.watch};
+    mimus__stopwatch_begin(&s.stopwatch, watch);
     MIMUS_TRY(mimus__config_copy(&s.config, config));
     MIMUS_TRY(mimus__config_check(config));
     MIMUS_TRY(mimus__run_create(&s.run, run));
     MIMUS_TRY(mimus__device_open(&s.device, config->device, config->memory));
-    MIMUS_TRY(mimus__dataset_open(&s.dataset, source, NULL, watch));
+    MIMUS_TRY(mimus__dataset_open(&s.dataset, source, NULL, s.watch));
     MIMUS_TRY(mimus__dataset_split(&s.dataset, s.config));
     MIMUS_TRY(choose_store(&s));
     MIMUS_TRY(check_room(&s));
@@ -716,18 +798,24 @@ out:
 }
 
 /* Of a run with nothing left to do: its summary, with nothing done by this process. `*out` = NULL
- * where it has none that says the same, because it was killed after its last epoch. */
+ * where it has none that says the same, or was not judged, because it was killed after its last
+ * epoch. */
 static mimus_status finished_summary(json_t **out, const session *s) {
     mimus_status status = MIMUS_OK;
     const char *const keys[] = {"epochs_run", "reads", "launches", "seconds"};
     json_t *summary = NULL;
-    char *path = NULL;
+    char *path = NULL, *evaluation = NULL;
     *out = NULL;
     MIMUS_TRY(mimus__run_path(&path, &s->run, "summary.json"));
     if (mimus__json_read(&summary, path) != MIMUS_OK ||
         !json_is_string(json_object_get(summary, "ended")) ||
         json_integer_value(json_object_get(summary, "epochs")) !=
             (json_int_t)s->model->state->epoch)
+        goto out;
+    MIMUS_TRY(mimus__run_path(&evaluation, &s->run, "evaluation.json"));
+    if (json_is_object(json_object_get(summary, "best")) &&
+        json_integer_value(json_object_get(summary, "held_out_samples")) > 0 &&
+        !mimus__file_exists(evaluation))
         goto out;
     MIMUS_TRY(mimus__json_set(summary, "run",
                               mimus__json_lossy_string(s->run.folder))); /* it may have moved */
@@ -737,6 +825,7 @@ static mimus_status finished_summary(json_t **out, const session *s) {
 out:
     json_decref(summary);
     free(path);
+    free(evaluation);
     return status;
 }
 
@@ -757,8 +846,9 @@ out:
 mimus_status mimus_resume(const char *run, const mimus_source *source, const mimus_config *config,
                           const mimus_watch *watch, char **summary) {
     mimus_status status = MIMUS_OK;
-    session s = {.run = {.lock = -1}, .watch = watch};
+    session s = {.run = {.lock = -1}, .watch = &s.stopwatch.watch};
     json_t *finished = NULL;
+    mimus__stopwatch_begin(&s.stopwatch, watch);
     MIMUS_TRY(mimus__run_open(&s.run, run));
     MIMUS_TRY(resumed_model(&s));
     MIMUS_TRY(resumed_config(&s, config));

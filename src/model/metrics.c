@@ -3,11 +3,13 @@
 
 #include "alloc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { EPISODES_ENOUGH = 20, MAX_CONFUSION = 1 << 24 };
+enum { EPISODES_ENOUGH = 20, MAX_CONFUSION = 1 << 24, BINS = 10 };
 
 /* Hits among pairs, and the moments of both over episodes. */
 typedef struct hit_counts {
@@ -17,13 +19,35 @@ typedef struct hit_counts {
     double hh, hn, nn;                    /* sums over those of hits^2, hits pairs, pairs^2 */
 } hit_counts;
 
+/* Pairs whose chosen action has a probability in the same tenth. */
+typedef struct bin {
+    uint64_t pairs, hits;
+    double confidence;
+} bin;
+
 typedef struct head_sums {
     hit_counts agreement;
     double nll, entropy, p_true, uniform;
     uint64_t illegal;
+    bin bins[BINS];
     uint64_t *labels;    /* (actions) */
     uint64_t *confusion; /* (actions, actions), or NULL */
 } head_sums;
+
+/* Of one head, or all at once, in a group of episodes. */
+typedef struct group_sums {
+    uint64_t pairs, hits;
+    double nll;
+} group_sums;
+
+typedef struct groups {
+    size_t most; /* 0: none are kept */
+    size_t count;
+    uint64_t together; /* episodes of a group */
+    uint64_t in_last;  /* episodes of the last one so far */
+    uint64_t *first;   /* (most) number of its first episode */
+    group_sums *sums;  /* (most, H + 1), the last of all heads at once */
+} groups;
 
 struct mimus__metrics {
     mimus_schema *schema;
@@ -32,14 +56,17 @@ struct mimus__metrics {
     double joint_nll;
     uint64_t samples, episodes;
     uint64_t episode; /* the present one, when there are samples */
+    groups groups;
 };
 
 /* --------------------------------------------------------------------- life */
 
-static mimus_status check_confusion(const mimus_schema *schema) {
+static mimus_status check_confusion(const mimus_schema *schema, uint32_t most) {
     uint64_t entries = 0;
-    for (uint32_t h = 0; h < schema->heads; h++)
-        entries += (uint64_t)schema->head[h].actions * schema->head[h].actions;
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        uint64_t actions = schema->head[h].actions;
+        entries += actions <= most ? actions * actions : 0;
+    }
     if (entries > MAX_CONFUSION)
         return mimus__fail(MIMUS_ERR_UNSUPPORTED,
                            "confusion matrices of %" PRIu64 " entries; at most %d are kept",
@@ -47,12 +74,12 @@ static mimus_status check_confusion(const mimus_schema *schema) {
     return MIMUS_OK;
 }
 
-mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema, bool confusion) {
+mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema,
+                                uint32_t confusion) {
     mimus_status status = MIMUS_OK;
     mimus__metrics *metrics = NULL;
     *out = NULL;
-    if (confusion)
-        MIMUS_TRY(check_confusion(schema));
+    MIMUS_TRY(check_confusion(schema, confusion));
     MIMUS_TRY(mimus__alloc(&metrics, 1, sizeof *metrics));
     MIMUS_TRY(mimus__schema_copy(&metrics->schema, schema));
     MIMUS_TRY(mimus__alloc(&metrics->head, schema->heads, sizeof *metrics->head));
@@ -60,7 +87,7 @@ mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema
         size_t actions = schema->head[h].actions;
         head_sums *head = &metrics->head[h];
         MIMUS_TRY(mimus__alloc(&head->labels, actions, sizeof *head->labels));
-        if (confusion)
+        if (actions <= confusion)
             MIMUS_TRY(mimus__alloc(&head->confusion, actions * actions, sizeof *head->confusion));
     }
     *out = metrics;
@@ -78,8 +105,22 @@ void mimus__metrics_free(mimus__metrics *metrics) {
         free(metrics->head[h].confusion);
     }
     free(metrics->head);
+    free(metrics->groups.first);
+    free(metrics->groups.sums);
     mimus__schema_free(metrics->schema);
     free(metrics);
+}
+
+mimus_status mimus__metrics_keep_episodes(mimus__metrics *metrics, size_t most) {
+    mimus_status status = MIMUS_OK;
+    groups *kept = &metrics->groups;
+    assert(metrics->samples == 0 && most > 0 && most % 2 == 0);
+    MIMUS_TRY(mimus__alloc(&kept->first, most, sizeof *kept->first));
+    MIMUS_TRY(mimus__alloc(&kept->sums, most, (metrics->schema->heads + 1) * sizeof *kept->sums));
+    kept->most = most;
+    kept->together = 1;
+out:
+    return status;
 }
 
 /* ----------------------------------------------------------------- counting */
@@ -102,12 +143,53 @@ static void end_episode(hit_counts *counts) {
     counts->episode_pairs = counts->episode_hits = 0;
 }
 
+/* Put neighbours together. */
+static void halve_groups(groups *kept, size_t width) {
+    for (size_t g = 0; g < kept->most / 2; g++) {
+        kept->first[g] = kept->first[2 * g];
+        for (size_t i = 0; i < width; i++) {
+            const group_sums *a = &kept->sums[2 * g * width + i], *b = a + width;
+            kept->sums[g * width + i] =
+                (group_sums){a->pairs + b->pairs, a->hits + b->hits, a->nll + b->nll};
+        }
+    }
+    kept->count = kept->most / 2;
+    memset(kept->sums + kept->count * width, 0, kept->count * width * sizeof *kept->sums);
+    kept->together *= 2;
+}
+
+static void begin_group(groups *kept, size_t width, uint64_t episode) {
+    if (kept->most == 0)
+        return;
+    if (kept->count > 0 && kept->in_last < kept->together) {
+        kept->in_last++;
+        return;
+    }
+    if (kept->count == kept->most)
+        halve_groups(kept, width);
+    kept->first[kept->count++] = episode;
+    kept->in_last = 1;
+}
+
+/* `place` is a head's, or H for all at once. */
+static void count_in_group(mimus__metrics *metrics, uint32_t place, bool hit, double nll) {
+    groups *kept = &metrics->groups;
+    if (kept->most == 0)
+        return;
+    size_t width = (size_t)metrics->schema->heads + 1;
+    group_sums *sums = &kept->sums[(kept->count - 1) * width + place];
+    sums->pairs++;
+    sums->hits += hit;
+    sums->nll += nll;
+}
+
 static void begin_episode(mimus__metrics *metrics, uint64_t episode) {
     if (metrics->samples > 0 && metrics->episode == episode)
         return;
     for (uint32_t h = 0; h < metrics->schema->heads; h++)
         end_episode(&metrics->head[h].agreement);
     end_episode(&metrics->joint);
+    begin_group(&metrics->groups, (size_t)metrics->schema->heads + 1, episode);
     metrics->episode = episode;
     metrics->episodes++;
 }
@@ -136,6 +218,14 @@ static uint32_t best_action(const head_view *view, bool only_legal) {
     return best;
 }
 
+static void count_bin(bin *bins, double confidence, bool hit) {
+    size_t place = (size_t)(confidence * BINS);
+    bin *in = &bins[place < BINS ? place : BINS - 1];
+    in->pairs++;
+    in->hits += hit;
+    in->confidence += confidence;
+}
+
 /* Count a pair; gives the label's nll. With e = logit - the greatest legal one and Z the sum of
  * exp(e): -log p = log Z - e, and the entropy is log Z - sum p e. */
 static double count_pair(head_sums *head, const head_view *view, uint32_t label) {
@@ -159,6 +249,7 @@ static double count_pair(head_sums *head, const head_view *view, uint32_t label)
     head->labels[label]++;
     if (head->confusion != NULL)
         head->confusion[(size_t)label * view->actions + chosen]++;
+    count_bin(head->bins, 1 / z, chosen == label);
     count_hit(&head->agreement, chosen == label);
     return nll;
 }
@@ -167,21 +258,28 @@ static void count_sample(mimus__metrics *metrics, const float *logits, const uin
                          const uint32_t *mask) {
     const mimus_schema *schema = metrics->schema;
     head_view view = {.logits = logits, .mask = mask};
+    double sum = 0;
     bool any = false, all = true;
     for (uint32_t h = 0; h < schema->heads; h++) {
         head_sums *head = &metrics->head[h];
         view.actions = schema->head[h].actions;
         if (actions[h] < view.actions && is_legal(&view, actions[h])) {
             uint64_t hits = head->agreement.hits;
-            metrics->joint_nll += count_pair(head, &view, actions[h]);
+            double nll = count_pair(head, &view, actions[h]);
+            bool hit = head->agreement.hits > hits;
+            count_in_group(metrics, h, hit, nll);
+            sum += nll;
             any = true;
-            all = all && head->agreement.hits > hits;
+            all = all && hit;
         }
         view.logits += view.actions;
         view.first += view.actions;
     }
-    if (any)
+    metrics->joint_nll += sum;
+    if (any) {
         count_hit(&metrics->joint, all);
+        count_in_group(metrics, schema->heads, all, sum);
+    }
     metrics->samples++;
 }
 
@@ -273,6 +371,31 @@ out:
     return status;
 }
 
+static mimus_status set_reliability(json_t *json, const bin *bins, uint64_t pairs) {
+    mimus_status status = MIMUS_OK;
+    json_t *table = json_object(), *samples = json_array(), *confidence = json_array(),
+           *agreement = json_array();
+    double error = 0;
+    for (size_t b = 0; b < BINS; b++) {
+        double n = (double)bins[b].pairs, hits = (double)bins[b].hits;
+        error += fabs(hits - bins[b].confidence) / (double)pairs;
+        MIMUS_TRY(mimus__json_append(samples, json_integer((json_int_t)bins[b].pairs)));
+        MIMUS_TRY(mimus__json_append(confidence, mimus__json_number(bins[b].confidence / n)));
+        MIMUS_TRY(mimus__json_append(agreement, mimus__json_number(hits / n)));
+    }
+    MIMUS_TRY(mimus__json_set(table, "samples", json_incref(samples)));
+    MIMUS_TRY(mimus__json_set(table, "confidence", json_incref(confidence)));
+    MIMUS_TRY(mimus__json_set(table, "agreement", json_incref(agreement)));
+    MIMUS_TRY(mimus__json_set(json, "reliability", json_incref(table)));
+    MIMUS_TRY(mimus__json_set(json, "calibration_error", mimus__json_number(error)));
+out:
+    json_decref(table);
+    json_decref(samples);
+    json_decref(confidence);
+    json_decref(agreement);
+    return status;
+}
+
 static uint64_t most(const uint64_t *counts, uint32_t count) {
     uint64_t greatest = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -292,6 +415,7 @@ static mimus_status head_json(json_t **out, const head_sums *head, const mimus_h
     MIMUS_TRY(mimus__json_set(json, "illegal", mean((double)head->illegal, n)));
     MIMUS_TRY(mimus__json_set(json, "majority", mean((double)most(head->labels, of->actions), n)));
     MIMUS_TRY(mimus__json_set(json, "uniform_legal", mean(head->uniform, n)));
+    MIMUS_TRY(set_reliability(json, head->bins, n));
     if (head->confusion != NULL && of->action_names != NULL)
         MIMUS_TRY(set_action_names(json, of));
     if (head->confusion != NULL)
@@ -320,6 +444,54 @@ mimus_status mimus__metrics_json(json_t **out, const mimus__metrics *metrics) {
     json = NULL;
 out:
     json_decref(joint);
+    json_decref(heads);
+    json_decref(json);
+    return status;
+}
+
+/* Arrays over the groups, of the head (or all at once) at `place`. */
+static mimus_status group_json(json_t **out, const mimus__metrics *metrics, size_t place) {
+    mimus_status status = MIMUS_OK;
+    const groups *kept = &metrics->groups;
+    size_t width = (size_t)metrics->schema->heads + 1;
+    json_t *json = json_object(), *samples = json_array(), *hits = json_array(),
+           *nll = json_array();
+    for (size_t g = 0; g < kept->count; g++) {
+        const group_sums *sums = &kept->sums[g * width + place];
+        MIMUS_TRY(mimus__json_append(samples, json_integer((json_int_t)sums->pairs)));
+        MIMUS_TRY(mimus__json_append(hits, json_integer((json_int_t)sums->hits)));
+        MIMUS_TRY(mimus__json_append(nll, mimus__json_number(sums->nll)));
+    }
+    MIMUS_TRY(mimus__json_set(json, "samples", json_incref(samples)));
+    MIMUS_TRY(mimus__json_set(json, "hits", json_incref(hits)));
+    MIMUS_TRY(mimus__json_set(json, "nll", json_incref(nll)));
+    *out = json_incref(json);
+out:
+    json_decref(json);
+    json_decref(samples);
+    json_decref(hits);
+    json_decref(nll);
+    return status;
+}
+
+mimus_status mimus__metrics_episodes_json(json_t **out, const mimus__metrics *metrics) {
+    mimus_status status = MIMUS_OK;
+    const groups *kept = &metrics->groups;
+    json_t *json = json_object(), *first = json_array(), *heads = json_array(), *each = NULL;
+    for (size_t g = 0; g < kept->count; g++)
+        MIMUS_TRY(mimus__json_append(first, json_integer((json_int_t)kept->first[g])));
+    for (uint32_t h = 0; h < metrics->schema->heads; h++) {
+        MIMUS_TRY(group_json(&each, metrics, h));
+        MIMUS_TRY(mimus__json_append(heads, each));
+    }
+    MIMUS_TRY(group_json(&each, metrics, metrics->schema->heads));
+    MIMUS_TRY(mimus__json_set(json, "episodes", json_incref(first)));
+    MIMUS_TRY(mimus__json_set(json, "together", json_integer((json_int_t)kept->together)));
+    MIMUS_TRY(mimus__json_set(json, "heads", json_incref(heads)));
+    MIMUS_TRY(mimus__json_set(json, "joint", each));
+    *out = json_incref(json);
+out:
+    json_decref(first);
     json_decref(heads);
     json_decref(json);
     return status;

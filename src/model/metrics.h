@@ -10,10 +10,16 @@
 
 typedef struct mimus__metrics mimus__metrics;
 
-/* `confusion` keeps a matrix (true, chosen) per head; MIMUS_ERR_UNSUPPORTED when those would have
- * more than 2^24 entries together. */
-mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema, bool confusion);
+/* A matrix (true, chosen) is kept for every head of at most `confusion` actions;
+ * MIMUS_ERR_UNSUPPORTED when those would have more than 2^24 entries together. */
+mimus_status mimus__metrics_new(mimus__metrics **out, const mimus_schema *schema,
+                                uint32_t confusion);
 void mimus__metrics_free(mimus__metrics *metrics);
+
+/* Sum up episode by episode too, before anything is counted. Of long recordings, neighbours are
+ * put together: 1, 2, 4, ... episodes are a group, such that there are at most `most` (even)
+ * groups. */
+mimus_status mimus__metrics_keep_episodes(mimus__metrics *metrics, size_t most);
 
 /* Count `n` samples of one episode; the calls of an episode follow one another.
  *
@@ -38,6 +44,10 @@ mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint3
  *   majority         agreement of always choosing these samples' most frequent label (its veto by
  *                    a mask is a miss: the label is another one then)
  *   uniform_legal    agreement of choosing among the legal actions by lot
+ *   reliability      by the probability of the most probable legal action, in ten equal parts of
+ *                    0 to 1: samples, their mean probability ("confidence"), their agreement
+ *   calibration_error  mean of |agreement - confidence| over those parts, weighted by samples
+ *                    (Naeini, Cooper, Hauskrecht 2015: expected calibration error)
  *   confusion        (true, chosen) counts, when asked for
  *   actions          then, where the schema has them, the names of its rows and columns
  *
@@ -52,5 +62,11 @@ mimus_status mimus__metrics_add(mimus__metrics *metrics, uint64_t episode, uint3
  * Cochran, Sampling Techniques, 3rd ed. 1977, section 3.12, for an unlimited population. Over
  * samples it becomes p (1 - p) / (n - 1). */
 mimus_status mimus__metrics_json(json_t **out, const mimus__metrics *metrics);
+
+/* What keep_episodes kept: {"episodes": [...], "together": 1, "heads": [...], "joint": {...}}:
+ * numbers of the groups' first episodes, how many episodes a group is, and of every head and of
+ * all at once an object of arrays over the groups: samples (pairs that count), hits, and nll
+ * (summed). */
+mimus_status mimus__metrics_episodes_json(json_t **out, const mimus__metrics *metrics);
 
 #endif
