@@ -84,7 +84,7 @@ typedef struct mimus_head {
 
 /* What one sample of a recording holds. */
 typedef struct mimus_schema {
-    uint32_t senses;                /* S, 1 or more */
+    uint32_t senses;                /* S, also 0: but then nothing can be trained */
     const char *const *sense_names; /* (S), or NULL */
     uint32_t heads;                 /* H, 1 or more */
     const mimus_head *head;         /* (H) */

@@ -75,8 +75,8 @@ START_TEST(limits_are_named) {
     static const mimus_head bad_name = {.name = "\xFF", .actions = 2},
                             bad_action = {.name = "a", .actions = 2, .action_names = hole};
     mimus_head huge[17];
-    refused((mimus_schema){0, NULL, 1, &two, false, false}, "1 to 1048576 senses, not 0");
-    refused((mimus_schema){(1 << 20) + 1, NULL, 1, &two, false, false}, "senses, not 1048577");
+    refused((mimus_schema){(1 << 20) + 1, NULL, 1, &two, false, false},
+            "at most 1048576 senses, not 1048577");
     refused((mimus_schema){1, NULL, 0, &two, false, false}, "1 to 4096 heads, not 0");
     refused((mimus_schema){1, NULL, 1, NULL, false, false}, "1 to 4096 heads, not 0");
     refused((mimus_schema){1, NULL, 4097, &two, false, false}, "heads, not 4097");
@@ -140,8 +140,8 @@ START_TEST(malformed_json_is_refused) {
         {"{'masks':true,'weights':true,'senses':1}", MIMUS_ERR_FORMAT, "\"heads\" should be"},
         {"{'masks':true,'weights':true,'senses':1,'heads':{}}", MIMUS_ERR_FORMAT, "\"heads\""},
         {"{'masks':true,'weights':true,'senses':1,'heads':[]}", MIMUS_ERR_SCHEMA, "here: 1 to"},
-        {"{'masks':true,'weights':true,'senses':0,'heads':[{'name':'a','actions':2}]}",
-         MIMUS_ERR_SCHEMA, "here: 1 to 1048576 senses, not 0"},
+        {"{'masks':true,'weights':true,'senses':1048577,'heads':[{'name':'a','actions':2}]}",
+         MIMUS_ERR_SCHEMA, "here: at most 1048576 senses, not 1048577"},
         {"{'masks':true,'weights':true,'senses':1,'heads':[7]}", MIMUS_ERR_FORMAT, "here: head 0"},
         {"{'masks':true,'weights':true,'senses':1,'heads':[{'name':'a','actions':2},{'name':'b'}]}",
          MIMUS_ERR_FORMAT, "here: head 1: \"actions\" should be a number"},

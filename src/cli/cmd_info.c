@@ -145,6 +145,10 @@ static void show_senses(const json_t *info) {
     size_t count = json_array_size(senses), shown = 0, i;
     double constant = cli_number(info, "constant_senses");
     printf("\nSenses\n");
+    if (count == 0) {
+        printf("  none\n");
+        return;
+    }
     cli_table *rows = table_new("lrrrrl");
     const char *const titles[] = {"", "mean", "std", "minimum", "maximum", ""};
     for (i = 0; i < sizeof titles / sizeof *titles; i++)

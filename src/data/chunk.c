@@ -166,7 +166,8 @@ static uint32_t *add(mimus__chunk *chunk, const float *senses, const uint16_t *a
     const size_t i = chunk->samples++;
     const size_t sense_bytes = chunk->schema->senses * sizeof *senses;
     const size_t action_bytes = chunk->schema->heads * sizeof *actions;
-    memcpy(payload + chunk->columns.senses + i * sense_bytes, senses, sense_bytes);
+    if (sense_bytes > 0) /* else there may be no pointer either */
+        memcpy(payload + chunk->columns.senses + i * sense_bytes, senses, sense_bytes);
     memcpy(payload + chunk->columns.actions + i * action_bytes, actions, action_bytes);
     if (chunk->schema->weights)
         memcpy(payload + chunk->columns.weights + i * sizeof weight, &weight, sizeof weight);

@@ -1,5 +1,6 @@
 #include "reader.h"
 
+#include "demo.h"
 #include "file.h"
 #include "npz.h"
 
@@ -28,6 +29,7 @@ mimus_status mimus__sink_end_episode(mimus__sink *sink) {
 /* In the order of probing: what is recognised by its first bytes stands before what is guessed. */
 static const mimus__reader *const readers[] = {
     &mimus__npz_reader,
+    &mimus__demo_reader,
 };
 
 const mimus__reader *mimus__reader_at(size_t index) {

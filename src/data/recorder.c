@@ -194,7 +194,7 @@ static mimus_status check_actions(const mimus_recorder *recorder, const uint16_t
 
 static mimus_status check_sample(const mimus_recorder *recorder, const float *senses,
                                  const uint16_t *actions, const uint8_t *legal, float weight) {
-    if (senses == NULL || actions == NULL)
+    if ((senses == NULL && recorder->schema->senses > 0) || actions == NULL)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "a sample needs senses and actions");
     if (legal != NULL && !recorder->schema->masks)
         return mimus__fail(MIMUS_ERR_ARGUMENT,

@@ -68,8 +68,8 @@ out:
 static mimus_status check(const mimus_schema *schema) {
     mimus_status status = MIMUS_OK;
     uint64_t total = 0;
-    if (schema->senses < 1 || schema->senses > MIMUS__MAX_SENSES)
-        return mimus__fail(MIMUS_ERR_SCHEMA, "1 to %d senses, not %u", MIMUS__MAX_SENSES,
+    if (schema->senses > MIMUS__MAX_SENSES)
+        return mimus__fail(MIMUS_ERR_SCHEMA, "at most %d senses, not %u", MIMUS__MAX_SENSES,
                            schema->senses);
     if (schema->heads < 1 || schema->heads > MIMUS__MAX_HEADS || schema->head == NULL)
         return mimus__fail(MIMUS_ERR_SCHEMA, "1 to %d heads, not %u", MIMUS__MAX_HEADS,

@@ -629,6 +629,9 @@ mimus_status mimus__config_shape(mimus__shape *out, const mimus_config *config,
         return mimus__fail(MIMUS_ERR_UNSUPPORTED,
                            "%" PRIu32 " senses stacked %" PRIu32 " times are too many",
                            schema->senses, config->stack);
+    if (inputs == 0)
+        return mimus__fail(MIMUS_ERR_DATA, "the recording has no senses: a policy would have "
+                                           "nothing to choose by");
     if (config->head_weight_count != 0 && config->head_weight_count != schema->heads)
         return mimus__fail(MIMUS_ERR_ARGUMENT,
                            "head_weights: %" PRIu32 " weights for %" PRIu32 " heads",

@@ -23,7 +23,8 @@ static mimus_status append(mimus__sink *sink, const float *senses, const uint16_
     MIMUS_TRY(mimus__grow(&c->legal, &c->capacity[2], (n + 1) * A, sizeof *c->legal));
     MIMUS_TRY(mimus__grow(&c->weights, &c->capacity[3], n + 1, sizeof *c->weights));
     MIMUS_TRY(mimus__grow(&c->ends, &c->capacity[4], n + 1, sizeof *c->ends));
-    memcpy(c->senses + n * S, senses, S * sizeof *senses);
+    if (S > 0)
+        memcpy(c->senses + n * S, senses, S * sizeof *senses);
     memcpy(c->actions + n * H, actions, H * sizeof *actions);
     for (size_t a = 0; a < A; a++)
         c->legal[n * A + a] = legal == NULL || legal[a] != 0;
