@@ -5,26 +5,28 @@ cd "$(dirname "$0")/.." || exit 1
 
 usage() {
     cat <<'TEXT'
-usage: ci/gpu-static.sh [--json FILE] [--markdown FILE]
-  --json FILE       the table as JSON, too
-  --markdown FILE   the table for docs/performance.md, too
+usage: ci/gpu-static.sh [--json FILE] [--update]
+  --json FILE   the table as JSON, too
+  --update      write the table into docs/performance.md
 Lets mimus train on a CPU device that calls itself a GPU, takes what it gives to OpenCL, and compiles that for NVIDIA
 sm_61 and sm_86 and for AMD gfx900 and gfx1030. The compilers come from Debian's packages and from PyPI into
 build-ci/gpu-static; nothing is installed.
-Exits with 1 when a kernel spills registers or leaves three quarters of a GPU's warps unused, or when there is a kernel
-that no training launches; with 3 when the compilers are not to be had.
+Exits with 1 when a kernel spills registers or leaves more than three quarters of a GPU's warps unused, when there is a
+kernel that no training launches, or when docs/performance.md shows another table made by the same compilers; with 3 when
+the compilers are not to be had.
 TEXT
 }
 
 ptxas_version=12.9.86 # of nvidia-cuda-nvcc-cu12; later ones no longer know Pascal
-json='' markdown=''
+json='' update=''
 while [ $# -gt 0 ]; do
     case $1 in
-    --json | --markdown)
+    --json)
         [ $# -gt 1 ] || { usage >&2; exit 2; }
-        [ "$1" = --json ] && json=$2 || markdown=$2
+        json=$2
         shift
         ;;
+    --update) update=--update ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
@@ -107,4 +109,4 @@ cmake -G Ninja -B "$build" -DMIMUS_TESTS=ON -DMIMUS_WERROR=ON -DCMAKE_C_COMPILER
     ninja -C "$build" mimus-cli mimus-arena opencl_shim >>"$log" 2>&1 || fail 1 "the build failed"
 record
 exec python3 ci/gpu_static.py --launches "$work/launches" --kernels cl --clang clang --clc "$clc" --ptxas "$ptxas" \
-    ${json:+--json "$json"} ${markdown:+--markdown "$markdown"}
+    --document docs/performance.md ${json:+--json "$json"} $update

@@ -290,24 +290,61 @@ def print_text(rows):
                         for i, (text, width) in enumerate(zip(line, widths))).rstrip())
 
 
-def write_markdown(path, rows):
+def markdown(rows):
     """A line a kernel, with the targets side by side; without the probes."""
-    lines = collections.defaultdict(dict)
+    by_kernel = collections.defaultdict(dict)
     for row in (row for row in rows if row.kernel not in PROBES):
-        lines[row.kernel, row.settings][row.target] = row
-    with open(path, "w", encoding="utf-8") as out:
-        names = [target.name for target in TARGETS]
-        print("| kernel | group | shared | " + " | ".join(names) + " | loop, NVIDIA | loop, AMD |", file=out)
-        print("|---" * (len(names) + 5) + "|", file=out)
-        for (kernel, settings), by_target in lines.items():
-            one = by_target[names[0]]
-            cells = [f"{by_target[name].registers}"
-                     + (f" + {by_target[name].local} B" if by_target[name].local else "")
-                     + f", {by_target[name].occupancy:.0%}" for name in names]
-            mixes = [mix(by_target[name]) for name in (names[0], "gfx900")]
-            group = " x ".join(str(n) for n in one.group if n > 1) or "1"
-            print(f"| {kernel}{', ' + settings if settings else ''} | {group} | {one.shared or ''} | "
-                  + " | ".join(cells + mixes) + " |", file=out)
+        by_kernel[row.kernel, row.settings][row.target] = row
+    names = [target.name for target in TARGETS]
+    lines = ["| kernel | group | shared | " + " | ".join(names) + " | loop, NVIDIA | loop, AMD |",
+             "|---" * (len(names) + 5) + "|"]
+    for (kernel, settings), by_target in by_kernel.items():
+        one = by_target[names[0]]
+        cells = [f"{by_target[name].registers}"
+                 + (f" + {by_target[name].local} B" if by_target[name].local else "")
+                 + f", {by_target[name].occupancy:.0%}" for name in names]
+        mixes = [mix(by_target[name]) for name in (names[0], "gfx900")]
+        group = " x ".join(str(n) for n in one.group if n > 1) or "1"
+        lines.append(f"| {kernel}{', ' + settings if settings else ''} | {group} | {one.shared or ''} | "
+                     + " | ".join(cells + mixes) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def versions(tools):
+    """Of the two compilers, as far as registers depend on them."""
+    clang = re.search(r"clang version (\d+)", run([tools.clang, "--version"]))[1]
+    ptxas = re.search(r"release ([\d.]+)", run([tools.ptxas, "--version"]))[1]
+    return f"clang {clang}, ptxas {ptxas}"
+
+
+MARKED = re.compile(r"(<!-- gpu-static, by )(.*?)( -->\n)(.*?)(<!-- /gpu-static -->\n)", re.S)
+
+
+def check_document(path, rows, tools, update):
+    """Whether the document's table, between two marks, is this one; `update` makes it so."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    found = MARKED.search(text)
+    if not found:
+        raise SystemExit(f"gpu_static.py: {path}: has no \"<!-- gpu-static, by ... -->\", table and \"<!-- /gpu-static -->\"")
+    here, table = versions(tools), markdown(rows)
+    if update:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text[:found.start()] + found[1] + here + found[3] + "\n" + table + "\n" + found[5] + text[found.end():])
+        return True
+    if found[2] != here:
+        print(f"{path}: its table is by {found[2]}, and here are {here}: not compared")
+        return True
+    if found[4].strip() == table.strip():
+        return True
+    ours, theirs = table.strip().splitlines(), found[4].strip().splitlines()
+    for line in sorted(set(theirs) - set(ours)):
+        print(f"-{line}", file=sys.stderr)
+    for line in sorted(set(ours) - set(theirs)):
+        print(f"+{line}", file=sys.stderr)
+    print(f"gpu_static.py: {path}: its table of kernels is another; ci/gpu-static.sh --update writes this one into it",
+          file=sys.stderr)
+    return False
 
 
 def write_json(path, rows, tools):
@@ -327,7 +364,8 @@ def main():
     for name in ("launches", "kernels", "clang", "clc", "ptxas"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--json")
-    parser.add_argument("--markdown")
+    parser.add_argument("--document", required=True)
+    parser.add_argument("--update", action="store_true")
     tools = parser.parse_args()
 
     programs = read_programs(tools.launches)
@@ -342,8 +380,7 @@ def main():
         judge(row)
 
     print_text(rows)
-    if tools.markdown:
-        write_markdown(tools.markdown, rows)
+    documented = check_document(tools.document, rows, tools, tools.update)
     if tools.json:
         write_json(tools.json, rows, tools)
     missing = kernels_of(tools.kernels) - {row.kernel for row in rows} - launched_on_cpus(tools.launches)
@@ -352,7 +389,7 @@ def main():
     faults = [row for row in rows if row.faults]
     for row in faults:
         print(f"gpu_static.py: {row.kernel} {row.settings} on {row.target}: {', '.join(row.faults)}", file=sys.stderr)
-    return 1 if missing or faults else 0
+    return 1 if missing or faults or not documented else 0
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@
 #define SCRATCH_FLOATS 65536
 #endif
 
-#ifndef LOOKAHEAD /* rows to fetch ahead at a time; 0: the compiler cannot */
-#define LOOKAHEAD 4
+#ifndef LOOKAHEAD /* rows to fetch ahead at a time; 0: none, as not every compiler can */
+#define LOOKAHEAD 0
 #endif
 /* clang's builtin: OpenCL's own prefetch() does nothing in PoCL. On a CPU all address spaces are one. */
 #define BLOCK_PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p))

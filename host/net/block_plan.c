@@ -119,8 +119,8 @@ static mimus_status build(mimus__block_plan *block, const tiling *v) {
     mimus__define_number(&defines, "DROPOUT", block->dropout);
     mimus__define_number(&defines, "TOTAL", network->layout.total);
     mimus__define_number(&defines, "SCRATCH_FLOATS", block->scratch_floats);
-    if (!prefetches(network->device))
-        mimus__define_number(&defines, "LOOKAHEAD", 0);
+    if (prefetches(network->device))
+        mimus__define_number(&defines, "LOOKAHEAD", 4);
     MIMUS_TRY(mimus__program_build(&block->program, network->device, "block.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&block->kernel, &block->program, "mimus_block"));
     MIMUS_TRY(mimus__buffer_new(&block->scratch, network->device,

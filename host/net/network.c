@@ -171,12 +171,22 @@ static mimus__matrix biases_in(const mimus__network *network, const mimus__buffe
         .buffer = buffer, .offset = layout->bias[l], .stride = layout->padded[l + 1]};
 }
 
+/* Items of a group, each with 4 of the width's columns. A GPU is filled by as many as divide it; on
+ * CPUs, which compile a kernel anew for every size, there are two sizes. */
+static size_t dropout_items(const mimus__network *network, uint32_t width) {
+    const size_t most = mimus__geometry_of(network->device).local > 1 ? 64 : 4;
+    size_t items = width % 16 == 0 ? 4 : 1;
+    while (2 * items <= most && width / 4 % (2 * items) == 0)
+        items *= 2;
+    return items;
+}
+
 /* Drop in place; the same call drops a hidden layer's outputs and their gradients. */
 static mimus_status drop(mimus__network *network, const mimus__buffer *buffer, uint32_t layer,
                          uint32_t rows, uint32_t step) {
     uint32_t width = network->layout.padded[layer];
     mimus__grid grid = {.global = {width / 4, rows, network->layout.runs}, .local = {1, 1, 1}};
-    grid.local[0] = width % 16 == 0 ? 4 : 1; /* 16 columns a group */
+    grid.local[0] = dropout_items(network, width);
     return mimus__launch(&network->dropout, grid, MIMUS_ARG_U32(layer - 1), MIMUS_ARG_U32(step),
                          MIMUS_ARG_U32(width), MIMUS_ARG_U32(network->capacity),
                          MIMUS_ARG_BUFFER(network->dropout_hyper), MIMUS_ARG_BUFFER(buffer));
