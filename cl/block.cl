@@ -54,8 +54,8 @@
 DEFINE_ACTIVATION(tile_vector, tile_activate, tile_slope)
 #endif
 
-/* The rows of the block after this one, fetched a few at a time between the panels of this one: all at
- * once they would wait for each other. */
+/* The rows of the block after this one, fetched one at a time between the tiles of this one: a core
+ * has a dozen or so lines on their way at once, and more of them would hold up the arithmetic. */
 typedef struct lookahead {
     uint rows, done;
     uint row[BLOCK_ROWS];
@@ -106,11 +106,11 @@ static inline void forward(uint rows, uint in, uint out, __global const float *x
                            __global const float *panels, __global const float *bias, int relu,
                            __global float *y, lookahead *next) {
     uint x_ld = row_distance(in), y_ld = row_distance(out), n = 0;
-    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS, look_ahead(next))
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
         forward_panel(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n,
-                      y_ld);
+                      y_ld, next);
     for (; n < out; n += TILE_WIDTH)
-        forward_panel_narrow(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n, y_ld);
+        forward_panel_narrow(rows, in, x, x_ld, panels + n * in, bias + n, relu, y + n, y_ld, next);
 }
 
 /* d = (g W^T) o f'(saved); d may be where saved is. */
@@ -118,11 +118,11 @@ static inline void input_gradient(uint rows, uint in, uint out, __global const f
                                   __global const float *turned, __global const float *saved,
                                   __global float *d, lookahead *next) {
     uint g_ld = row_distance(out), d_ld = row_distance(in), k = 0;
-    for (; k + TILE_COLUMNS <= in; k += TILE_COLUMNS, look_ahead(next))
+    for (; k + TILE_COLUMNS <= in; k += TILE_COLUMNS)
         input_gradient_panel(rows, out, g, g_ld, turned + k * out, saved + k, d + k,
-                             d_ld);
+                             d_ld, next);
     for (; k < in; k += TILE_WIDTH)
-        input_gradient_panel_narrow(rows, out, g, g_ld, turned + k * out, saved + k, d + k, d_ld);
+        input_gradient_panel_narrow(rows, out, g, g_ld, turned + k * out, saved + k, d + k, d_ld, next);
 }
 
 /* v (+)= x^T g and c (+)= sum g */
@@ -130,11 +130,11 @@ static inline void weight_gradient(uint rows, uint in, uint out, __global const 
                                    __global const float *g, __global float *v, __global float *c,
                                    int first, lookahead *next) {
     uint x_ld = row_distance(in), g_ld = row_distance(out), n = 0;
-    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS, look_ahead(next))
+    for (; n + TILE_COLUMNS <= out; n += TILE_COLUMNS)
         weight_gradient_panel(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n,
-                              first);
+                              first, next);
     for (; n < out; n += TILE_WIDTH)
-        weight_gradient_panel_narrow(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n, first);
+        weight_gradient_panel_narrow(rows, in, out, x, x_ld, g + n, g_ld, v + n, c + n, first, next);
 }
 
 /* An activation that is no part of the product: over a whole block. */
@@ -240,6 +240,8 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
             if (DROPOUT)
                 drop_block(count, in, x[l], noise, begin, step, l - 1, settings.dropout);
         }
+        while (LOOKAHEAD && next.done < next.rows) /* a small network has few tiles */
+            look_ahead(&next);
         fresh = 0;
         begin += count;
     } while (begin < end);

@@ -120,7 +120,7 @@ static mimus_status build(mimus__block_plan *block, const tiling *v) {
     mimus__define_number(&defines, "TOTAL", network->layout.total);
     mimus__define_number(&defines, "SCRATCH_FLOATS", block->scratch_floats);
     if (prefetches(network->device))
-        mimus__define_number(&defines, "LOOKAHEAD", 4);
+        mimus__define_number(&defines, "LOOKAHEAD", 1);
     MIMUS_TRY(mimus__program_build(&block->program, network->device, "block.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&block->kernel, &block->program, "mimus_block"));
     MIMUS_TRY(mimus__buffer_new(&block->scratch, network->device,
