@@ -195,7 +195,7 @@ MIMUS_API mimus_status mimus_agent_probabilities(mimus_agent *agent, const float
  * thread that made the long call. */
 typedef struct mimus_progress {
     const char *phase;      /* "bin", "import", "load", "audit", "upload", "prepare", "train",
-                               "eval", "measure", "reference" */
+                               "eval", "measure", "reference", "check" */
     uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
     double seconds;         /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */
@@ -306,6 +306,34 @@ typedef enum mimus_part { MIMUS_PART_ALL, MIMUS_PART_HELDOUT, MIMUS_PART_TRAININ
 MIMUS_API mimus_status mimus_eval(const char *model, const mimus_source *source, mimus_part part,
                                   const char *device, bool confusion, const mimus_watch *watch,
                                   char **json);
+
+/* What a policy can be exported as. */
+typedef struct mimus_target {
+    const char *name; /* "onnxruntime" */
+    const char *file; /* the name that such a file usually has: "policy.onnx" */
+    const char *help; /* one line */
+} mimus_target;
+
+/* The targets there are; false past the last. */
+MIMUS_API bool mimus_export_describe(size_t index, mimus_target *out);
+
+/* Zeroes and NULLs leave the choice to the library. */
+typedef struct mimus_export_options {
+    const char *target;           /* a name of mimus_export_describe; there is no default */
+    const mimus_source *check;    /* a recording to try the file on */
+    const uint32_t *observations; /* (observation_count) Unity: senses of each sensor, in order */
+    size_t observation_count;
+    bool replace; /* an old file of that name; else it is refused with MIMUS_ERR_IO */
+} mimus_export_options;
+
+/* Write a run's best checkpoint, or a .safetensors checkpoint, as `path` in the form that the
+ * target takes (docs/export.md). Before the file gets its name it is read back and tried on
+ * samples, held out or recorded where there are some, else made up: MIMUS_ERR_DATA, and no file,
+ * when it does not choose what the policy chooses. `*report` (may be NULL) gets a JSON object
+ * (docs/json.md). */
+MIMUS_API mimus_status mimus_export(const char *model, const char *path,
+                                    const mimus_export_options *options, const mimus_watch *watch,
+                                    char **report);
 
 /* What to measure. Zeroes and NULLs leave the choice to the workload. */
 typedef struct mimus_bench_options {

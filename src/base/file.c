@@ -255,6 +255,34 @@ out:
     return status;
 }
 
+mimus_status mimus__file_writer_read(mimus__file_writer *writer, char **out, size_t *bytes) {
+    mimus_status status = MIMUS_OK;
+    struct stat info;
+    char *content = NULL;
+    size_t length = 0;
+    *out = NULL;
+    if (ferror(writer->stream) || fflush(writer->stream) != 0 ||
+        fstat(fileno(writer->stream), &info) != 0)
+        return cannot_write(writer->path, errno);
+    MIMUS_TRY(mimus__alloc(&content, (size_t)info.st_size + 1, 1));
+    while (length < (size_t)info.st_size) {
+        ssize_t got = pread(fileno(writer->stream), content + length, (size_t)info.st_size - length,
+                            (off_t)length);
+        if (got <= 0) {
+            status = mimus__fail(MIMUS_ERR_IO, "%s: cannot read back what was written: %s",
+                                 writer->path, got < 0 ? strerror(errno) : "it is shorter");
+            goto out;
+        }
+        length += (size_t)got;
+    }
+    *out = content;
+    *bytes = length;
+    content = NULL;
+out:
+    free(content);
+    return status;
+}
+
 /* Give the finished file its name. A link cannot replace a file, a rename does so in one step:
  * where there is one already, the new one gets a temporary name and is renamed. A process killed
  * between the two leaves that name to the next sweep. */

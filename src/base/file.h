@@ -26,6 +26,9 @@ typedef struct mimus__file_writer {
 } mimus__file_writer;
 
 mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path);
+/* What the file holds so far, read back; `*out` ends in an extra NUL, free with free(). What is
+ * written later goes behind it. */
+mimus_status mimus__file_writer_read(mimus__file_writer *writer, char **out, size_t *bytes);
 /* Both close and free; abort leaves the old file and may follow a commit or a failed open. */
 mimus_status mimus__file_writer_commit(mimus__file_writer *writer);
 void mimus__file_writer_abort(mimus__file_writer *writer);

@@ -372,9 +372,8 @@ out:
     return status;
 }
 
-mimus_status mimus__model_save(const mimus__model *model, const char *path) {
+mimus_status mimus__model_write(FILE *stream, const mimus__model *model) {
     mimus_status status = MIMUS_OK;
-    mimus__file_writer writer = {0};
     json_t *metadata = NULL;
     float *scratch = NULL;
     slots all;
@@ -382,13 +381,21 @@ mimus_status mimus__model_save(const mimus__model *model, const char *path) {
     MIMUS_TRY(check_finite(&all));
     MIMUS_TRY(make_metadata(&metadata, model));
     MIMUS_TRY(mimus__alloc(&scratch, largest(&all), sizeof *scratch));
+    MIMUS_TRY(write_slots(stream, &all, metadata, scratch));
+out:
+    free(scratch);
+    json_decref(metadata);
+    return status;
+}
+
+mimus_status mimus__model_save(const mimus__model *model, const char *path) {
+    mimus_status status = MIMUS_OK;
+    mimus__file_writer writer = {0};
     MIMUS_TRY(mimus__file_writer_open(&writer, path));
-    MIMUS_TRY(write_slots(writer.stream, &all, metadata, scratch));
+    MIMUS_TRY(mimus__model_write(writer.stream, model));
     MIMUS_TRY(mimus__file_writer_commit(&writer));
 out:
     mimus__file_writer_abort(&writer);
-    free(scratch);
-    json_decref(metadata);
     if (status != MIMUS_OK && status != MIMUS_ERR_IO) /* those name the path already */
         status = mimus__fail_prefix(status, "%s", path);
     return status;

@@ -10,6 +10,8 @@
 
 #include "schema.h"
 
+#include <stdio.h>
+
 typedef enum mimus__activation {
     MIMUS__IDENTITY,
     MIMUS__RELU,
@@ -84,6 +86,8 @@ void mimus__model_initialise(const mimus__shape *shape, float *parameters, uint6
  * __metadata__: format "mimus-checkpoint", version, schema, shape, config, facts, state: JSON
  * texts. */
 mimus_status mimus__model_save(const mimus__model *model, const char *path);
+/* The same into a stream, whose error flag tells of a failed write. */
+mimus_status mimus__model_write(FILE *stream, const mimus__model *model);
 
 /* Read and verify everything: header size, tensor bounds, shapes against the schema, finite
  * numbers. MIMUS_ERR_FORMAT names file and tensor. */
