@@ -275,7 +275,7 @@ static const struct {
     mimus_status status;
     const char *says;
 } changes[] = {
-    {other_weight, MIMUS_ERR_DATA, "policy.onnx: made up sample 0, head \"gun\": a logit is"},
+    {other_weight, MIMUS_ERR_DATA, "policy.onnx: made up sample 16, head \"gun\": a logit is"},
     {other_mean, MIMUS_ERR_DATA, "a logit is"},
     {other_sign, MIMUS_ERR_FORMAT, "heads.0.softmax"},
     {other_value, MIMUS_ERR_DATA, "head \"steer\": the chosen number is 17"},

@@ -348,6 +348,187 @@ START_TEST(a_sense_is_named) {
 }
 END_TEST
 
+/* --------------------------------------------------------------- several at once */
+
+/* Agents that are asked together, in groups that fill no block of rows evenly, do what each would
+ * by itself; so does a batch of what they have stacked. */
+START_TEST(together_is_as_alone) {
+    enum { SENSES = 33, STACK = 3, COUNT = 7, TICKS = 20 };
+    pair p = new_pair(SENSES, STACK, 2, (const uint32_t[]){64, 17}, MIMUS__GELU);
+    mimus_agent *alone[COUNT], *together[COUNT];
+    mimus_batch *batch;
+    float *recording = random_senses((size_t)TICKS * COUNT * SENSES, 12);
+    float stacked[COUNT][STACK * SENSES];
+    mimus__rng rng = {.seed = 4};
+    test_ok(mimus_batch_new(&batch, p.policy, 1));
+    ck_assert_uint_eq(mimus_policy_stack(p.policy), STACK);
+    for (size_t i = 0; i < COUNT; i++) {
+        test_ok(mimus_agent_new(&alone[i], p.policy, i));
+        test_ok(mimus_agent_new(&together[i], p.policy, i));
+    }
+    for (size_t tick = 0; tick < TICKS; tick++) {
+        const float *senses = recording + tick * COUNT * SENSES;
+        const size_t count = 1 + tick % COUNT;
+        const bool best = tick % 2 == 0;
+        uint8_t legal[COUNT][ACTIONS];
+        uint16_t wanted[COUNT][HEADS], got[COUNT][HEADS];
+        float wanted_p[COUNT][ACTIONS], got_p[COUNT][ACTIONS];
+        for (size_t i = 0; i < COUNT; i++)
+            random_mask(&rng, legal[i]);
+        const uint8_t *masks = tick % 4 == 0 ? NULL : legal[0];
+        for (size_t i = 0; i < count; i++) {
+            const uint8_t *own = masks != NULL ? legal[i] : NULL;
+            test_ok(best ? mimus_agent_act(alone[i], senses + i * SENSES, own, wanted[i])
+                         : mimus_agent_sample(alone[i], senses + i * SENSES, own, wanted[i]));
+            bool begins = tick == i; /* agent i is first asked in tick i */
+            for (size_t k = 0; k < STACK; k++) {
+                if (k + 1 < STACK && !begins)
+                    memmove(stacked[i] + k * SENSES, stacked[i] + (k + 1) * SENSES,
+                            SENSES * sizeof(float));
+                else
+                    memcpy(stacked[i] + k * SENSES, senses + i * SENSES, SENSES * sizeof(float));
+            }
+        }
+        test_ok(best ? mimus_agents_act(together, count, senses, masks, got[0])
+                     : mimus_agents_sample(together, count, senses, masks, got[0]));
+        ck_assert_mem_eq(got, wanted, count * sizeof *got);
+        test_ok(mimus_batch_probabilities(batch, count, stacked[0], masks, got_p[0]));
+        for (size_t i = 0; i < count; i++) {
+            mimus_batch *one;
+            test_ok(mimus_batch_new(&one, p.policy, 1));
+            test_ok(mimus_batch_probabilities(one, 1, stacked[i], masks != NULL ? legal[i] : NULL,
+                                              wanted_p[i]));
+            mimus_batch_free(one);
+        }
+        ck_assert_mem_eq(got_p, wanted_p, count * sizeof *got_p);
+        if (best) {
+            test_ok(mimus_batch_act(batch, count, stacked[0], masks, got[0]));
+            ck_assert_mem_eq(got, wanted, count * sizeof *got);
+        }
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        mimus_agent_free(alone[i]);
+        mimus_agent_free(together[i]);
+    }
+    mimus_batch_free(batch);
+    mimus_batch_free(NULL);
+    free(recording);
+    drop(&p);
+}
+END_TEST
+
+START_TEST(one_of_several_is_named) {
+    enum { SENSES = 5, COUNT = 6 };
+    pair p = new_pair(SENSES, 2, 1, (const uint32_t[]){64}, MIMUS__RELU);
+    pair other = new_pair(SENSES, 2, 1, (const uint32_t[]){64}, MIMUS__RELU);
+    mimus_agent *agents[COUNT], *foreign;
+    mimus_batch *batch;
+    float *senses = random_senses(2 * COUNT * SENSES, 1);
+    uint16_t got[COUNT][HEADS], wanted[COUNT][HEADS];
+    for (size_t i = 0; i < COUNT; i++)
+        test_ok(mimus_agent_new(&agents[i], p.policy, 0));
+    test_ok(mimus_agent_new(&foreign, other.policy, 0));
+    test_ok(mimus_batch_new(&batch, p.policy, 0));
+    test_ok(mimus_agents_act(agents, COUNT, senses, NULL, wanted[0]));
+    for (size_t i = 0; i < COUNT; i++)
+        mimus_agent_reset(agents[i]);
+    float kept = senses[4 * SENSES + 2];
+    senses[4 * SENSES + 2] = NAN;
+    test_fails(mimus_agents_act(agents, COUNT, senses, NULL, got[0]), MIMUS_ERR_DATA,
+               "agent 4: sense 2 (unnamed) is nan");
+    test_fails(mimus_batch_act(batch, COUNT / 2, senses, NULL, got[0]), MIMUS_ERR_DATA,
+               "row 2: sense 2 (unnamed) is nan");
+    senses[4 * SENSES + 2] = kept; /* and nobody has stacked anything */
+    test_ok(mimus_agents_act(agents, COUNT, senses, NULL, got[0]));
+    ck_assert_mem_eq(got, wanted, sizeof got);
+    for (int s = 0; s < SENSES; s++) /* an overflow: the others go on */
+        senses[1 * SENSES + s] = s % 2 == 0 ? 3e38f : -3e38f;
+    test_fails(mimus_agents_act(agents, COUNT, senses, NULL, got[0]), MIMUS_ERR_DATA,
+               "agent 1: the logit of action");
+    for (int h = 0; h < HEADS; h++)
+        ck_assert_uint_eq(got[1][h], MIMUS_NO_LABEL);
+    ck_assert_mem_eq(got[2], wanted[2], (COUNT - 2) * sizeof *got);
+    mimus_agent *mixed[] = {agents[0], foreign}, *missing[] = {agents[0], NULL};
+    test_fails(mimus_agents_act(mixed, 2, senses, NULL, got[0]), MIMUS_ERR_ARGUMENT,
+               "agent 1 has another policy");
+    test_fails(mimus_agents_sample(missing, 2, senses, NULL, got[0]), MIMUS_ERR_ARGUMENT,
+               "agent 1: no agent");
+    test_ok(mimus_agents_act(agents, 0, senses, NULL, got[0]));
+    test_fails(mimus_batch_act(NULL, 1, senses, NULL, got[0]), MIMUS_ERR_ARGUMENT, "no batch");
+    mimus_agent_free(foreign);
+    for (size_t i = 0; i < COUNT; i++)
+        mimus_agent_free(agents[i]);
+    mimus_batch_free(batch);
+    free(senses);
+    drop(&other);
+    drop(&p);
+}
+END_TEST
+
+/* -------------------------------------------------------------------- memory */
+
+/* The linker sends every request of this program here (tests/CMakeLists.txt). */
+static unsigned long requests;
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_malloc(size_t bytes) {
+    requests++;
+    return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) {
+    requests++;
+    return __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes) {
+    requests++;
+    return __real_realloc(memory, bytes);
+}
+
+START_TEST(a_decision_allocates_nothing) {
+    enum { COUNT = 9 };
+    pair p = new_pair(65, 3, 2, (const uint32_t[]){64, 63}, MIMUS__GELU);
+    mimus_agent *agents[COUNT];
+    mimus_batch *batch;
+    float *senses = random_senses(COUNT * 3 * 65, 6), probabilities[COUNT * ACTIONS];
+    uint8_t legal[COUNT * ACTIONS];
+    uint16_t actions[COUNT * HEADS];
+    memset(legal, 1, sizeof legal);
+    unsigned long before = requests;
+    for (size_t i = 0; i < COUNT; i++)
+        test_ok(mimus_agent_new(&agents[i], p.policy, 0));
+    ck_assert_uint_ge(requests, before + COUNT); /* they are seen */
+    test_ok(mimus_batch_new(&batch, p.policy, 0));
+    before = requests; /* check's own assertions allocate */
+    const mimus_status status[] = {
+        mimus_agent_act(agents[0], senses, legal, actions),
+        mimus_agent_sample(agents[0], senses, legal, actions),
+        mimus_agent_probabilities(agents[0], senses, legal, probabilities),
+        mimus_agents_act(agents, COUNT, senses, legal, actions),
+        mimus_agents_sample(agents, COUNT, senses, legal, actions),
+        mimus_batch_act(batch, COUNT, senses, legal, actions),
+        mimus_batch_sample(batch, COUNT, senses, legal, actions),
+        mimus_batch_probabilities(batch, COUNT, senses, legal, probabilities),
+    };
+    mimus_agent_reset(agents[0]);
+    const unsigned long after = requests;
+    for (size_t i = 0; i < sizeof status / sizeof *status; i++)
+        ck_assert_int_eq(status[i], MIMUS_OK);
+    ck_assert_uint_eq(after, before);
+    for (size_t i = 0; i < COUNT; i++)
+        mimus_agent_free(agents[i]);
+    mimus_batch_free(batch);
+    free(senses);
+    drop(&p);
+}
+END_TEST
+
 /* ------------------------------------------------------------------- threads */
 
 typedef struct player {
@@ -438,6 +619,9 @@ START_TEST(an_agent_that_is_not_there_says_so) {
     const float sense = 0;
     uint16_t action;
     float probability;
+    mimus_batch *batch;
+    test_fails(mimus_batch_new(&batch, NULL, 0), MIMUS_ERR_ARGUMENT, "no policy");
+    ck_assert_ptr_null(batch);
     test_fails(mimus_agent_new(&agent, NULL, 0), MIMUS_ERR_ARGUMENT, "no policy");
     ck_assert_ptr_null(agent);
     test_fails(mimus_agent_act(NULL, &sense, NULL, &action), MIMUS_ERR_ARGUMENT, "no agent");
@@ -460,6 +644,9 @@ int main(void) {
     tcase_add_test(all, a_seed_repeats_its_draws);
     tcase_add_test(all, bad_senses_are_refused_and_not_stacked);
     tcase_add_test(all, a_sense_is_named);
+    tcase_add_test(all, together_is_as_alone);
+    tcase_add_test(all, one_of_several_is_named);
+    tcase_add_test(all, a_decision_allocates_nothing);
     tcase_add_test(all, threads_share_a_policy);
     tcase_add_test(all, a_policy_is_loaded_from_run_or_file);
     suite_add_tcase(suite, all);

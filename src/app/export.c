@@ -2,7 +2,9 @@
  * read back and computes what the policy does. */
 #include "alloc.h"
 #include "config.h"
+#include "csource.h"
 #include "file.h"
+#include "npz_weights.h"
 #include "run.h"
 #include "text.h"
 #include "trial.h"
@@ -17,6 +19,7 @@ typedef struct exporter {
     mimus_policy *policy;
     const mimus_export_options *options;
     mimus__onnx_inputs inputs;
+    mimus__csource_names names; /* for C */
     mimus__samples samples;
     mimus__phase phase;
     mimus__trial trial;
@@ -77,6 +80,34 @@ out:
     return status;
 }
 
+static mimus_status write_c(const exporter *e, FILE *stream) {
+    return mimus__csource_write(stream, e->model, &e->names);
+}
+
+/* That its code computes them as the policy does is what the tests are for. */
+static mimus_status check_c(exporter *e, const char *bytes, size_t size) {
+    (void)size; /* a text */
+    return mimus__csource_check(bytes, e->model, e->trial.where);
+}
+
+static mimus_status write_header(const exporter *e, FILE *stream) {
+    return mimus__csource_write_header(stream, e->model, &e->names);
+}
+
+static mimus_status check_header(exporter *e, const char *bytes, size_t size) {
+    if (size > 0 && strstr(bytes, "#endif") != NULL)
+        return MIMUS_OK;
+    return mimus__fail(MIMUS_ERR_DATA, "%s: cannot be read back whole", e->trial.where);
+}
+
+static mimus_status write_npz(const exporter *e, FILE *stream) {
+    return mimus__npz_weights_write(stream, e->model);
+}
+
+static mimus_status check_npz(exporter *e, const char *bytes, size_t size) {
+    return mimus__npz_weights_check(bytes, size, e->model, e->trial.where);
+}
+
 static const target targets[] = {
     {{"onnxruntime", "policy.onnx", "ONNX for onnxruntime and other general engines"},
      write_runtime,
@@ -85,10 +116,13 @@ static const target targets[] = {
      write_unity,
      check_unity},
     {{"godot", "policy.onnx", "ONNX for the Godot RL Agents add-on"}, write_godot, check_godot},
+    {{"c", "policy.c", "a .c and a .h that need nothing but C99"}, write_c, check_c},
     {{"safetensors", "policy.safetensors", "weights and normalisation for Python; a checkpoint"},
      write_safetensors,
      check_safetensors},
+    {{"npz", "policy.npz", "weights and normalisation, for NumPy"}, write_npz, check_npz},
 };
+static const target c_header = {{"c", "policy.h", ""}, write_header, check_header};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 bool mimus_export_describe(size_t index, mimus_target *out) {
@@ -139,6 +173,13 @@ out:
     json_decref(summary);
     free(path);
     return status;
+}
+
+/* What ML-Agents 2 runs models with has no Erf. */
+static void tell_about_gelu(const exporter *e, const mimus_watch *watch) {
+    if (e->model->shape.activation == MIMUS__GELU && e->model->shape.layers > 1)
+        mimus__watch_message(watch, "gelu needs ML-Agents 3 or later: Barracuda, which ML-Agents 2 "
+                                    "runs models with, has no Erf; train with relu or tanh for it");
 }
 
 static mimus_status open_model(exporter *e, const mimus_watch *watch) {
@@ -233,13 +274,19 @@ out:
     return status;
 }
 
+/* C comes as a pair: neither gets its name before both are right. */
 static mimus_status write_target(exporter *e, const char *path, const target *to) {
     mimus_status status = MIMUS_OK;
-    mimus__file_writer writer = {0};
+    mimus__file_writer writer = {0}, header = {0};
     MIMUS_TRY(write_file(e, &writer, path, to));
+    if (e->names.header != NULL)
+        MIMUS_TRY(write_file(e, &header, e->names.header, &c_header));
     MIMUS_TRY(mimus__phase_step(&e->phase, e->samples.count));
+    if (e->names.header != NULL)
+        MIMUS_TRY(mimus__file_writer_commit(&header));
     MIMUS_TRY(mimus__file_writer_commit(&writer));
 out:
+    mimus__file_writer_abort(&header);
     mimus__file_writer_abort(&writer);
     return status;
 }
@@ -270,12 +317,19 @@ out:
     return status;
 }
 
-static mimus_status prepare(exporter *e, const char *path, const mimus_watch *watch) {
+static mimus_status prepare(exporter *e, const char *path, const target *to,
+                            const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus_export_options *options = e->options;
+    if (to->write == write_c)
+        MIMUS_TRY(mimus__csource_names_init(&e->names, path));
     e->inputs = (mimus__onnx_inputs){options->observations, (uint32_t)options->observation_count};
     MIMUS_TRY(open_model(e, watch));
     MIMUS_TRY(check_path(e, path));
+    if (e->names.header != NULL)
+        MIMUS_TRY(check_path(e, e->names.header));
+    if (to->write == write_unity)
+        tell_about_gelu(e, watch);
     MIMUS_TRY(get_samples(e, watch));
     e->phase = mimus__phase_begin(watch, "check", e->samples.count);
     e->trial = (mimus__trial){
@@ -297,7 +351,7 @@ mimus_status mimus_export(const char *model, const char *path, const mimus_expor
                              options->observation_count, MIMUS__MAX_SENSES);
         goto out;
     }
-    MIMUS_TRY(prepare(&e, path, watch));
+    MIMUS_TRY(prepare(&e, path, to, watch));
     MIMUS_TRY(write_target(&e, path, to));
     if (report != NULL)
         MIMUS_TRY(make_report(report, &e, to));
@@ -305,6 +359,7 @@ out:
     mimus__samples_clear(&e.samples);
     mimus_policy_free(e.policy);
     mimus__model_free(e.model);
+    mimus__csource_names_clear(&e.names);
     json_decref(e.files);
     free(e.file);
     return status;

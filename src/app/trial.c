@@ -141,6 +141,17 @@ static mimus_status judge_draw(const mimus__trial *trial, const place *at, int64
                    (double)best_legal(trial, at));
 }
 
+/* Compute what the inputs give, and judge the logits, which are the same thing for every target. */
+static mimus_status compute(mimus__trial *trial, mimus__onnx_run *run, const batch *b) {
+    mimus_status status = MIMUS_OK;
+    const float *logits;
+    MIMUS_TRY(mimus__onnx_run_compute(run, b->first));
+    MIMUS_TRY(mimus__onnx_run_floats(run, "logits", b->rows, actions_of(trial), &logits));
+    MIMUS_TRY(for_each_place(trial, b, judge_logits, logits));
+out:
+    return status;
+}
+
 /* -------------------------------------------------------------- onnxruntime */
 
 typedef struct runtime_outputs {
@@ -196,7 +207,7 @@ static mimus_status try_runtime(mimus__trial *trial, mimus__onnx_run *run, const
                                          b->senses));
     if (schema->masks)
         MIMUS_TRY(mimus__onnx_run_set_bools(run, "legal", b->rows, actions_of(trial), b->legal));
-    MIMUS_TRY(mimus__onnx_run_compute(run, b->first));
+    MIMUS_TRY(compute(trial, run, b));
     MIMUS_TRY(mimus__onnx_run_floats(run, "probabilities", b->rows, actions_of(trial),
                                      &found.probabilities));
     MIMUS_TRY(mimus__onnx_run_integers(run, "actions", b->rows, schema->heads, &found.actions));
@@ -298,7 +309,7 @@ static mimus_status try_unity(mimus__trial *trial, mimus__onnx_run *run, const b
         b->column[h] = schema->head[h].bin_values != NULL ? found.numbers++ : found.branches++;
     MIMUS_TRY(set_observations(trial, run, b, inputs));
     MIMUS_TRY(set_unity_masks(trial, run, b));
-    MIMUS_TRY(mimus__onnx_run_compute(run, b->first));
+    MIMUS_TRY(compute(trial, run, b));
     if (found.branches > 0) {
         MIMUS_TRY(mimus__onnx_run_integers(run, "discrete_actions", b->rows, found.branches,
                                            &found.drawn));
@@ -361,7 +372,7 @@ static mimus_status try_godot(mimus__trial *trial, mimus__onnx_run *run, const b
     MIMUS_TRY(
         mimus__onnx_run_set_floats(run, "obs", b->rows, trial->model->shape.width[0], b->senses));
     MIMUS_TRY(mimus__onnx_run_set_floats(run, "state_ins", b->rows, 0, b->scratch));
-    MIMUS_TRY(mimus__onnx_run_compute(run, b->first));
+    MIMUS_TRY(compute(trial, run, b));
     MIMUS_TRY(mimus__onnx_run_floats(run, "output", b->rows, found.columns, &found.output));
     MIMUS_TRY(for_each_place(trial, b, judge_godot, &found));
 out:
@@ -424,13 +435,10 @@ mimus_status mimus__trial_onnx(mimus__trial *trial, const char *bytes, size_t si
     MIMUS_TRY(mimus__onnx_run_new(&run, bytes, size, trial->where));
     MIMUS_TRY(batch_new(&b, trial));
     for (;;) {
-        const float *logits;
         MIMUS_TRY(next_batch(&b, trial));
         if (b.rows == 0)
             break;
         MIMUS_TRY(try_target(trial, run, &b, target, inputs));
-        MIMUS_TRY(mimus__onnx_run_floats(run, "logits", b.rows, actions_of(trial), &logits));
-        MIMUS_TRY(for_each_place(trial, &b, judge_logits, logits));
     }
 out:
     batch_free(&b);

@@ -23,7 +23,7 @@ static const cli_verb verbs[] = {
     {"info", "describe a recording: senses, heads, actions, what is wrong with it", cmd_info},
     {"train", "train a policy on recordings, or go on with a run", cmd_train},
     {"eval", "judge a trained policy on recordings", cmd_eval},
-    {"export", "write a policy for onnxruntime, Unity, Godot or Python", cmd_export},
+    {"export", "write a policy for onnxruntime, Unity, Godot, C or Python", cmd_export},
     {"bench", "measure training on a device", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "explain a verb", cmd_help},

@@ -294,7 +294,7 @@ out:
     return status;
 }
 
-static mimus_status shape_to_json(json_t **out, const mimus__shape *shape) {
+mimus_status mimus__shape_to_json(json_t **out, const mimus__shape *shape) {
     mimus_status status = MIMUS_OK;
     json_t *json = json_object(), *width = json_array();
     for (uint32_t l = 0; l <= shape->layers; l++)
@@ -319,7 +319,7 @@ static mimus_status make_metadata(json_t **out, const mimus__model *model) {
     MIMUS_TRY(mimus__json_set(metadata, "version", json_string(FORMAT_VERSION)));
     MIMUS_TRY(mimus__schema_to_json(&schema, model->schema));
     MIMUS_TRY(set_text(metadata, "schema", schema));
-    MIMUS_TRY(shape_to_json(&shape, &model->shape));
+    MIMUS_TRY(mimus__shape_to_json(&shape, &model->shape));
     MIMUS_TRY(set_text(metadata, "shape", shape));
     MIMUS_TRY(set_text(metadata, "config", model->config));
     MIMUS_TRY(set_text(metadata, "facts", model->facts));

@@ -39,6 +39,9 @@ enum { MIMUS__MAX_PARAMETERS = 1 << 28 };
  * S * K and A of `schema`, or with more than MIMUS__MAX_PARAMETERS. */
 mimus_status mimus__shape_check(const mimus__shape *shape, const mimus_schema *schema);
 
+/* {"senses", "stack", "width", "activation"}, as checkpoints have it (docs/run.md). */
+mimus_status mimus__shape_to_json(json_t **out, const mimus__shape *shape);
+
 /* P. */
 size_t mimus__shape_parameters(const mimus__shape *shape);
 /* Where layer l's weights and biases begin in the P parameters. */

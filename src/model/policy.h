@@ -1,7 +1,8 @@
 /* policy - a trained network on the CPU; mimus.h holds the public half.
  *
- * Dense float32 layers, one row at a time. A logit's sum runs over the inputs in their order
- * whatever the build vectorises, so every row is the same in a batch and by itself. */
+ * Dense float32 layers. A sum begins with the bias and runs over the inputs in their order
+ * (dense.h): a row's logits have the same bits in a batch and by itself, and on every machine as
+ * far as its tanhf and erff agree. */
 #ifndef MIMUS_MODEL_POLICY_H
 #define MIMUS_MODEL_POLICY_H
 

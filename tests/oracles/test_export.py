@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conftest import play
+from conftest import ROOT, play
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
@@ -346,3 +346,29 @@ def test_safetensors_are_the_checkpoint_without_its_moments(mimus, policy, tmp_p
     assert all(np.array_equal(found[name], kept[name]) for name in found)
     with safe_open(tmp_path / "policy.safetensors", "np") as file:
         assert "state" not in file.metadata() and "schema" in file.metadata()
+
+
+def test_numpy_reads_the_numbers(mimus, policy, tmp_path):
+    run, _ = policy
+    mimus("export", run, "-o", tmp_path / "policy.npz", "--for", "npz")
+    kept = load_file(run / "best.safetensors")
+    with np.load(tmp_path / "policy.npz") as found, safe_open(run / "best.safetensors", "np") as file:
+        assert set(found) == {name for name in kept if not name.startswith("moment")} | {"schema", "shape"}
+        for name in set(found) - {"schema", "shape"}:
+            assert found[name].dtype == np.float32 and np.array_equal(found[name], kept[name])
+        for name in ("schema", "shape"):
+            assert json.loads(bytes(found[name])) == json.loads(file.metadata()[name])
+
+
+def test_the_documentations_numpy_is_the_policy(mimus, trained, tmp_path, monkeypatch):
+    """The code block of docs/export.md, as it stands there."""
+    kind = POLICIES["reference"]
+    run, _ = trained(*kind)
+    mimus("export", run, "-o", tmp_path / "policy.npz", "--for", "npz")
+    text = (ROOT / "docs" / "export.md").read_text()
+    block = next(b for b in text.split("```python\n")[1:] if "np.load" in b).split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(block, names)
+    stacked, _ = unseen(kind)
+    check_logits(names["logits"](stacked), logits_of(run, stacked))
