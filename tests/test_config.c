@@ -312,6 +312,8 @@ START_TEST(a_shape_follows_from_schema_and_settings) {
     test_ok(mimus_config_set(config, "hidden", "1048576,1048576"));
     test_fails(mimus__config_shape(&shape, config, &schema), MIMUS_ERR_UNSUPPORTED,
                "more than 268435456 parameters");
+    const mimus_schema blind = {.heads = 2, .head = heads};
+    test_fails(mimus__config_shape(&shape, config, &blind), MIMUS_ERR_DATA, "has no senses");
     mimus_config_free(config);
 }
 END_TEST

@@ -199,23 +199,25 @@ START_TEST(unity_refusals) {
 }
 END_TEST
 
-static const char *const small_recording[][2] = {
-    {"batch", "64"}, {"gemm", "tile"}, {"epochs", "20"}, {"held_out", "0.2"}};
-
-/* scikit-learn's MLP reaches .98, .80, .77 and 1, by a split of its own. */
+/* What scikit-learn's MLP reaches on the last of the four episodes, .98, .80, .77 and 1, but for
+ * rounding; it is the one that this seed holds out. */
 START_TEST(unity_food) {
-    static const double wanted[] = {0.96, 0.78, 0.75, 0.99};
+    static const char *const settings[][2] = {
+        {"batch", "64"}, {"gemm", "tile"}, {"epochs", "20"}, {"seed", "5"}};
+    static const double wanted[] = {0.975, 0.795, 0.765, 0.995};
     double agreement[4];
-    held_out_agreements(UNITY "ExpertFood.demo", small_recording, 4, agreement, 4);
+    held_out_agreements(UNITY "ExpertFood.demo", settings, 4, agreement, 4);
     for (size_t h = 0; h < 4; h++)
         ck_assert_msg(agreement[h] >= wanted[h], "head %zu: %g", h, agreement[h]);
 }
 END_TEST
 
-/* scikit-learn's reaches .75. */
+/* The same, .75. */
 START_TEST(unity_pyramid) {
-    double agreement = held_out_agreement(UNITY "ExpertPyramid.demo", small_recording, 4);
-    ck_assert_msg(agreement >= 0.73, "%g", agreement);
+    static const char *const settings[][2] = {
+        {"batch", "64"}, {"gemm", "tile"}, {"epochs", "20"}, {"held_out", "0.2"}};
+    double agreement = held_out_agreement(UNITY "ExpertPyramid.demo", settings, 4);
+    ck_assert_msg(agreement >= 0.745, "%g", agreement);
 }
 END_TEST
 

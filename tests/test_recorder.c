@@ -167,6 +167,29 @@ START_TEST(what_the_schema_lacks_is_refused) {
 }
 END_TEST
 
+/* A player who sees nothing but what is legal: there is no pointer to senses either. */
+START_TEST(there_may_be_no_senses) {
+    const char *path = test_folder_path("blind.rec");
+    const mimus_schema schema = {.heads = 2, .head = heads, .masks = true};
+    static const uint16_t actions[] = {2, 0};
+    static const uint8_t legal[] = {0, 0, 1, 1, 0};
+    mimus__block block;
+    mimus_recorder *recorder = open_new(path, &schema);
+    for (int i = 0; i < 3; i++)
+        test_ok(mimus_recorder_append(recorder, NULL, actions, legal, 1));
+    test_ok(mimus_recorder_close(recorder));
+    mimus__recording *recording = read_back(path);
+    ck_assert_uint_eq(mimus__recording_schema(recording)->senses, 0);
+    ck_assert_uint_eq(mimus__recording_samples(recording), 3);
+    test_ok(mimus__recording_block(recording, 0, &block));
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_mem_eq(block.actions + i * 2, actions, sizeof actions);
+        ck_assert_uint_eq(block.masks[i], 0xC);
+    }
+    mimus__recording_free(recording);
+}
+END_TEST
+
 START_TEST(ends_of_episodes_do_not_add_up) {
     const char *path = test_folder_path("a.rec");
     mimus_recorder *r = open_new(path, &small);
@@ -643,6 +666,7 @@ int main(void) {
     tcase_add_test(tests, two_recorders_do_not_share_a_file);
     tcase_add_test(tests, bad_samples_are_named_and_not_added);
     tcase_add_test(tests, what_the_schema_lacks_is_refused);
+    tcase_add_test(tests, there_may_be_no_senses);
     tcase_add_test(tests, ends_of_episodes_do_not_add_up);
     tcase_add_test(tests, a_flush_is_there_for_others);
     tcase_add_test(tests, metadata_is_kept_unless_replaced);

@@ -40,7 +40,7 @@ static void expect_message(void) {
            "an unclear message");
 }
 
-/* Every sample is a record: all of them are there, and each block's rows follow the last's. */
+/* Every sample is a record: none is missing between the blocks. */
 static void judge(const mimus__recording *recording) {
     const mimus_schema *schema = mimus__recording_schema(recording);
     uint64_t rows = 0;
