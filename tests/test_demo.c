@@ -141,6 +141,23 @@ START_TEST(the_alignment_can_be_stated) {
 }
 END_TEST
 
+START_TEST(masks_can_be_wished_for_and_left_out) {
+    test_capture c = must_read(DATA("recorded.demo"), OPTIONS("masks=never"));
+    ck_assert(!c.schema->masks);
+    for (size_t i = 0; i < 8 * 5; i++)
+        ck_assert_uint_eq(c.legal[i], 1);
+    test_capture_free(&c);
+    c = must_read(DATA("converted.demo"), OPTIONS("masks=always"));
+    ck_assert(c.schema->masks);
+    test_capture_free(&c);
+    c = must_read(DATA("recorded.demo"), OPTIONS("masks=auto"));
+    ck_assert(c.schema->masks);
+    test_capture_free(&c);
+    must_fail(DATA("recorded.demo"), OPTIONS("masks=legal"), MIMUS_ERR_ARGUMENT,
+              "option masks: one of auto, always, never, not \"legal\"");
+}
+END_TEST
+
 START_TEST(no_senses_at_all) {
     test_capture c = must_read(DATA("unseen.demo"), NULL);
     ck_assert_uint_eq(c.schema->senses, 0);
@@ -725,6 +742,7 @@ int main(void) {
     tcase_add_test(tests, a_recorded_file);
     tcase_add_test(tests, a_converted_file);
     tcase_add_test(tests, the_alignment_can_be_stated);
+    tcase_add_test(tests, masks_can_be_wished_for_and_left_out);
     tcase_add_test(tests, no_senses_at_all);
     tcase_add_test(tests, a_file_that_was_not_closed);
     tcase_add_test(tests, images_are_refused_or_skipped);

@@ -24,11 +24,19 @@ typedef enum alignment { ALIGN_SAME, ALIGN_NEXT, ALIGNMENTS, ALIGN_AUTO = ALIGNM
 static const char *const align_names[] = {
     [ALIGN_SAME] = "same", [ALIGN_NEXT] = "next", [ALIGN_AUTO] = "auto"};
 
+/* Whether samples have masks. */
+typedef enum masking { MASKS_AUTO, MASKS_ALWAYS, MASKS_NEVER } masking;
+
+static const char *const mask_names[] = {
+    [MASKS_AUTO] = "auto", [MASKS_ALWAYS] = "always", [MASKS_NEVER] = "never"};
+
 static const mimus__reader_option demo_options[] = {
     {"align", "where actions belong: same, to the observation in their record, or next: to the one "
               "before, a record's observation has its action in the next; default: auto, found by "
               "how the file ends"},
     MIMUS__BINS_OPTION,
+    {"masks", "auto: where a record has one; always: also in a file without, to read it together "
+              "with others that have masks; never: leave them out; default: auto"},
     {"visual", "what to do about observations that are images: refuse, or skip: read the others; "
                "default: refuse"},
     {NULL, NULL},
@@ -40,6 +48,7 @@ typedef struct reading {
     mimus__demo_record record[2]; /* the present one and the one before, by turns */
     uint16_t *no_labels;          /* (H) */
     alignment align;
+    masking masking;
     mimus__demo_wishes wishes;
     const mimus_watch *watch;
     mimus__phase phase;
@@ -84,6 +93,8 @@ static mimus_status read_options(reading *r, const char *path, const char *const
     size_t choice = 0;
     MIMUS_TRY(choose(path, options, "align", align_names, ALIGN_AUTO + 1, ALIGN_AUTO, &choice));
     r->align = (alignment)choice;
+    MIMUS_TRY(choose(path, options, "masks", mask_names, MASKS_NEVER + 1, MASKS_AUTO, &choice));
+    r->masking = (masking)choice;
     MIMUS_TRY(choose(path, options, "visual", visual_names, 2, 0, &choice));
     r->wishes.skip_visual = choice == 1;
 out:
@@ -255,9 +266,10 @@ static mimus_status put_sample(reading *r, const mimus__demo_record *record,
     mimus_status status = MIMUS_OK;
     mimus__sink *sink = user;
     const mimus__demo_record *action = action_of(r, record, next);
+    const bool masked = record->masked && r->masking != MASKS_NEVER;
     MIMUS_TRY(mimus__sink_append(sink, record->senses,
                                  action != NULL ? action->labels : r->no_labels,
-                                 record->masked ? record->legal : NULL, 1.0F));
+                                 masked ? record->legal : NULL, 1.0F));
     if (ends_episode(r, record, next))
         MIMUS_TRY(mimus__sink_end_episode(sink));
 out:
@@ -277,7 +289,7 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
         .sense_names = r->layout.sense_names,
         .heads = r->layout.heads,
         .head = r->layout.head,
-        .masks = r->masks,
+        .masks = r->masking == MASKS_ALWAYS || (r->masking == MASKS_AUTO && r->masks),
     };
     return mimus__sink_begin(sink, &schema);
 }
