@@ -242,7 +242,7 @@ START_TEST(shapes_that_do_not_fit_are_named) {
         {"\\\"width\\\":[4,8,5]", "\\\"width\\\":[4,8,6]", "6 outputs for the schema's 5 actions",
          MIMUS_ERR_FORMAT},
         {"\\\"stack\\\":1", "\\\"stack\\\":9", "stacked 9 times", MIMUS_ERR_FORMAT},
-        {"\\\"senses\\\":4", "\\\"senses\\\":0", "not 0", MIMUS_ERR_SCHEMA},
+        {"\\\"senses\\\":4", "\\\"senses\\\":0", "the schema's 0 senses", MIMUS_ERR_FORMAT},
         {"\\\"actions\\\":3", "\\\"actions\\\":1", "2 to 65534 actions, not 1", MIMUS_ERR_SCHEMA},
         {"\\\"width\\\":[4,8,5]", "\\\"width\\\":[4,0,5]", "width 1 is not a width",
          MIMUS_ERR_FORMAT},
