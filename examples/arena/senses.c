@@ -26,13 +26,13 @@ static const char *const crew_names[] = {"charge", "load", "repair", "vent",
                                          "smoke",  "mine", "tracks"};
 
 static const mimus_head heads[GAME_HEADS] = {
-    [HEAD_DRIVE] = {"drive", DRIVES, drive_names},
-    [HEAD_TURRET] = {"turret", TURRETS, turret_names},
-    [HEAD_GUN] = {"gun", GUNS, gun_names},
-    [HEAD_GEAR] = {"gear", GEARS, gear_names},
-    [HEAD_GUARD] = {"guard", GUARDS, guard_names},
-    [HEAD_SHIELD] = {"shield", SHIELDS, shield_names},
-    [HEAD_CREW] = {"crew", CREWS, crew_names},
+    [HEAD_DRIVE] = {.name = "drive", .actions = DRIVES, .action_names = drive_names},
+    [HEAD_TURRET] = {.name = "turret", .actions = TURRETS, .action_names = turret_names},
+    [HEAD_GUN] = {.name = "gun", .actions = GUNS, .action_names = gun_names},
+    [HEAD_GEAR] = {.name = "gear", .actions = GEARS, .action_names = gear_names},
+    [HEAD_GUARD] = {.name = "guard", .actions = GUARDS, .action_names = guard_names},
+    [HEAD_SHIELD] = {.name = "shield", .actions = SHIELDS, .action_names = shield_names},
+    [HEAD_CREW] = {.name = "crew", .actions = CREWS, .action_names = crew_names},
 };
 
 const mimus_schema *senses_schema(void) {
