@@ -232,10 +232,12 @@ static mimus_status begin_columns(mimus__bins *bins, const mimus__action_columns
         MIMUS_TRY(apply(bins, columns, &bins->request[i]));
     for (uint32_t c = 0; c < bins->columns; c++)
         binned += bins->column[c].binned;
-    if (binned == 0)
-        MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT,
-                              "%s: option bin: no column holds numbers: there is nothing to bin",
-                              columns->where));
+    if (binned == 0) {
+        status = mimus__fail(MIMUS_ERR_ARGUMENT,
+                             "%s: option bin: no column holds numbers: there is nothing to bin",
+                             columns->where);
+        goto out;
+    }
     bins->most = MIMUS__BINS_KEPT_IN_ALL / binned;
     bins->most = bins->most < MIMUS__BINS_KEPT ? bins->most : MIMUS__BINS_KEPT;
 out:
