@@ -198,6 +198,7 @@ if [ $quick = no ]; then
     stage_if_possible rusticl sh ci/vendors.sh --selftest rusticl
     stage_if_possible gpu-static sh ci/gpu-static.sh
     stage_if_possible oracles sh ci/oracles.sh
+    stage_if_possible browser sh ci/browser.sh
 fi
 
 printf '\n%s' "$table"

@@ -6,13 +6,8 @@ function(mimus_kernels target)
   cmake_parse_arguments(KERNELS "" "FOLDER" "" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/${KERNELS_FOLDER})
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cl ${folder}/*.clh ${folder}/*.inc)
-  set(embedded ${PROJECT_BINARY_DIR}/kernels.c)
-  add_custom_command(
-    OUTPUT ${embedded}
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DOUTPUT=${embedded} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    COMMENT "Embedding kernels" VERBATIM)
-  target_sources(${target} PRIVATE ${embedded})
+  mimus_embed(${target} OUTPUT kernels.c HEADER kernels.h TYPE mimus__embedded_file TABLE mimus__embedded_files
+    FILES ${files})
 
   find_program(MIMUS_CLANG NAMES clang clang-14 clang-15 clang-16 clang-17 clang-18 clang-19)
   if(NOT MIMUS_CLANG)

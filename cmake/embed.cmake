@@ -1,10 +1,10 @@
-# Writes OUTPUT: every .cl, .clh and .inc of FOLDER as a NUL-ended byte array, and the table of them.
-file(GLOB files ${FOLDER}/*.cl ${FOLDER}/*.clh ${FOLDER}/*.inc)
-list(SORT files)
+# Writes OUTPUT: every one of FILES as a NUL-ended byte array, and TABLE, the array of TYPE with their names; HEADER
+# declares both.
+list(SORT FILES)
 set(arrays "")
 set(table "")
 set(index 0)
-foreach(file ${files})
+foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
@@ -13,5 +13,5 @@ foreach(file ${files})
   math(EXPR index "${index} + 1")
 endforeach()
 file(WRITE ${OUTPUT}
-  "/* Made from cl/ by cmake/embed.cmake. */\n#include \"kernels.h\"\n\n${arrays}\n"
-  "const mimus__embedded_file mimus__embedded_files[] = {\n${table}    {NULL, NULL},\n};\n")
+  "/* Made by cmake/embed.cmake. */\n#include \"${HEADER}\"\n\n${arrays}\n"
+  "const ${TYPE} ${TABLE}[] = {\n${table}    {NULL, NULL},\n};\n")

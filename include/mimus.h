@@ -381,6 +381,17 @@ MIMUS_API mimus_status mimus_export(const char *model, const char *path,
                                     const mimus_export_options *options, const mimus_watch *watch,
                                     char **report);
 
+/* Hold the results of `count` runs, two or more, against those of the first: which settings differ,
+ * agreement and likelihood with standard errors, and whether they differ beyond noise, paired over
+ * the held-out episodes (docs/report.md). Reads what the runs left: needs no recording, no device.
+ */
+MIMUS_API mimus_status mimus_compare(const char *const *runs, size_t count, char **json);
+
+/* Write a page about one run or several that loads nothing from elsewhere: curves, agreement beside
+ * baselines, confusion, reliability, settings, timing, and the comparison of several; `path` is
+ * replaced. Needs no recording, no device. A run that is training or was killed has less on it. */
+MIMUS_API mimus_status mimus_report(const char *const *runs, size_t count, const char *path);
+
 /* What to measure. Zeroes and NULLs leave the choice to the workload. */
 typedef struct mimus_bench_options {
     const char *workload; /* a name of mimus_bench_describe; NULL: the first */

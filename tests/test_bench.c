@@ -414,10 +414,12 @@ START_TEST(a_page_compares_devices) {
     has(html,
         "<td>234</td><td>12.5</td><td>2.75 s</td><td>3.00 s</td><td>3.50 s</td><td>9.25 s</td>");
     has(html, "<td>1.2%</td><td>76.5%</td><td>2.5e-07</td>");
-    has(html, "prefers-color-scheme:dark");
+    has(html, "prefers-color-scheme: dark");
     has(html, "width=device-width");
-    has(html, "@media(max-width:");
-    lacks(html, "http"); /* nothing is loaded */
+    has(html, "@media (max-width:");
+    lacks(html, "http:"); /* nothing is loaded, and nothing could be */
+    lacks(html, "https:");
+    has(html, "default-src 'none'");
     lacks(html, "src=");
     lacks(html, "url(");
     free(html);

@@ -156,11 +156,16 @@ START_TEST(a_file_begins_with_version_start_and_settings) {
                       1);
     ck_assert_uint_eq(count_records(path, "\x3a\x02\x08\x01", 4), 0); /* session_log {START} */
     ck_assert_uint_eq(count_records(path, "| hidden | [16,8] |", 19), 1);
-    ck_assert_uint_eq(count_records(path, "", 0), 2);
+    ck_assert_uint_eq(count_records(path,
+                                    "\x0a\x05"
+                                    "batch\x12\x09\x11\x00\x00\x00\x00\x00\x00\x60\x40",
+                                    18),
+                      1);
+    ck_assert_uint_eq(count_records(path, "", 0), 3);
     free(path);
     test_ok(mimus__tensorboard_begin(&path, folder, 9, config));
     ck_assert_uint_eq(count_records(path, "\x10\x0a\x3a\x02\x08\x01", 6), 1); /* at step 10 */
-    ck_assert_uint_eq(count_records(path, "", 0), 3);
+    ck_assert_uint_eq(count_records(path, "", 0), 4);
     free(path);
 }
 END_TEST
@@ -203,7 +208,7 @@ START_TEST(an_epoch_has_its_tags) {
         ck_assert_msg(count_scalars(path, want[i].tag, want[i].value) == 1, "%s", want[i].tag);
     ck_assert_uint_eq(count_records(path, "loss/step", 9), 2); /* one of them not a number */
     ck_assert_uint_eq(count_records(path, "heldout", 7), 0);
-    ck_assert_uint_eq(count_records(path, "", 0), 2 + 2 + 9);
+    ck_assert_uint_eq(count_records(path, "", 0), 3 + 2 + 9);
     free(path);
     json_decref(row);
 }

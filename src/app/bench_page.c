@@ -1,5 +1,7 @@
 #include "bench_page.h"
 
+#include "page.h"
+
 #include "file.h"
 
 #include <math.h>
@@ -26,27 +28,6 @@ static bool failed(const json_t *device) {
 }
 
 /* ------------------------------------------------------------------------ writing */
-
-static void put_text(FILE *out, const char *value) {
-    for (; *value != '\0'; value++) {
-        switch (*value) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc((unsigned char)*value < ' ' || *value == 0x7F ? ' ' : *value, out);
-        }
-    }
-}
 
 /* A short text by value. */
 typedef struct shown {
@@ -84,34 +65,6 @@ static shown show_count(double value) {
 
 /* ------------------------------------------------------------------------- charts */
 
-static const char style[] =
-    ":root{color-scheme:light dark;--page:#fff;--ink:#1b1f24;--soft:#59636e;--line:#d5dae0;"
-    "--track:#eef1f4;--k0:#0b62a8;--k1:#e0921d;--k2:#1a8a66;--k3:#b4588f;--k4:#4a9fd8;--k5:#7d8590}"
-    "@media(prefers-color-scheme:dark){:root{--page:#14171b;--ink:#e4e8ec;--soft:#9aa5b1;"
-    "--line:#333a42;--track:#22272e;--k0:#4c9be0;--k1:#e6a33c;--k2:#3bb28a;--k3:#d283b2;"
-    "--k4:#8cc7ef;--k5:#9aa5b1}}"
-    "*{box-sizing:border-box}"
-    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
-    "main{max-width:60rem;margin:0 auto;padding:1rem}"
-    "h1{margin:.5rem 0}h2{margin:2.5rem 0 .25rem;border-top:1px solid var(--line);"
-    "padding-top:1rem}"
-    "h3{margin:1.5rem 0 .25rem;font-size:1rem}"
-    "p{margin:.25rem 0;color:var(--soft)}p.error{color:var(--ink)}"
-    ".bar{display:grid;grid-template-columns:15rem 1fr 12rem;gap:.25rem .75rem;"
-    "align-items:center;margin:.4rem 0}"
-    ".bar span{overflow-wrap:anywhere}"
-    ".bar svg{width:100%;height:1.25rem;background:var(--track);border-radius:3px}"
-    ".bar span,.key span{font-size:.9rem;font-variant-numeric:tabular-nums}"
-    ".key{display:flex;flex-wrap:wrap;gap:.25rem 1rem}.key svg{width:.8rem;height:.8rem}"
-    ".k0{fill:var(--k0)}.k1{fill:var(--k1)}.k2{fill:var(--k2)}.k3{fill:var(--k3)}"
-    ".k4{fill:var(--k4)}.k5{fill:var(--k5)}"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0;font-size:.85rem;"
-    "font-variant-numeric:tabular-nums}"
-    "th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid var(--line);"
-    "white-space:nowrap}th:first-child,td:first-child{text-align:left}"
-    "@media(max-width:40rem){.bar{grid-template-columns:1fr auto}.bar svg{grid-row:2;"
-    "grid-column:1/3}}";
-
 enum { COLOURS = 6 };
 
 /* A part of a bar: how much of the chart's width, what it is, and its colour. */
@@ -125,20 +78,20 @@ static void put_bar(FILE *out, const char *name, const char *value, const piece 
                     size_t count) {
     double at = 0;
     fputs("<div class=\"bar\"><span>", out);
-    put_text(out, name);
+    mimus__page_text(out, name);
     fputs("</span><svg role=\"img\" aria-label=\"", out);
-    put_text(out, value);
+    mimus__page_text(out, value);
     fputs("\">", out);
     for (size_t i = 0; i < count; i++) {
         double share = pieces[i].share > 0 ? fmin(pieces[i].share, 1 - at) : 0; /* NaN: nothing */
         fprintf(out, "<rect class=\"k%zu\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"100%%\"><title>",
                 pieces[i].colour % COLOURS, 100 * at, 100 * share);
-        put_text(out, pieces[i].title);
+        mimus__page_text(out, pieces[i].title);
         fputs("</title></rect>", out);
         at += share;
     }
     fputs("</svg><span>", out);
-    put_text(out, value);
+    mimus__page_text(out, value);
     fputs("</span></div>\n", out);
 }
 
@@ -149,7 +102,7 @@ static void put_key(FILE *out, const char *const *names, size_t count) {
                 "<span><svg aria-hidden=\"true\"><rect class=\"k%zu\" width=\"100%%\" "
                 "height=\"100%%\"></rect></svg> ",
                 i % COLOURS);
-        put_text(out, names[i]);
+        mimus__page_text(out, names[i]);
         fputs("</span>", out);
     }
     fputs("</div>\n", out);
@@ -168,7 +121,7 @@ static void begin_table(FILE *out, const char *const *titles, size_t count) {
 
 static void put_cell(FILE *out, const char *value) {
     fputs("<td>", out);
-    put_text(out, value);
+    mimus__page_text(out, value);
     fputs("</td>", out);
 }
 
@@ -341,9 +294,9 @@ static void put_devices(FILE *out, const json_t *devices) {
         if (!failed(device))
             continue;
         fputs("<p class=\"error\">", out);
-        put_text(out, text(device, "name"));
+        mimus__page_text(out, text(device, "name"));
         fputs(": ", out);
-        put_text(out, text(device, "error"));
+        mimus__page_text(out, text(device, "error"));
         fputs("</p>\n", out);
     }
 }
@@ -386,7 +339,7 @@ static void put_ablation(FILE *out, const json_t *ablation) {
         put_stage_row(out, stage, median(json_array_get(stages, 0)));
     end_table(out);
     fputs("<p>", out);
-    put_text(out, text(ablation, "name"));
+    mimus__page_text(out, text(ablation, "name"));
     fprintf(out, ". The fast way %s the slow one: %s points apart on the same batches.</p>\n",
             json_is_true(json_object_get(ablation, "agrees")) ? "agrees with"
                                                               : "does not agree with",
@@ -399,7 +352,7 @@ static void put_work(FILE *out, const json_t *work) {
     const json_t *config = json_object_get(work, "config"), *width;
     size_t i;
     fputs("<h2>", out);
-    put_text(out, text(work, "title"));
+    mimus__page_text(out, text(work, "title"));
     fprintf(out, "</h2>\n<p>%s samples (%s held out), ", show_count(number(work, "samples")).text,
             show_count(number(work, "held_out_samples")).text);
     fprintf(out, "%s senses, %s actions in %s heads; hidden",
@@ -454,12 +407,9 @@ void mimus__bench_page(FILE *out, const json_t *document) {
     const json_t *documents = json_object_get(document, "workloads"), *each;
     const json_t *first = documents != NULL ? json_array_get(documents, 0) : document;
     size_t i;
-    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<title>mimus bench</title>\n<style>",
-          out);
-    fprintf(out, "%s</style></head>\n<body><main>\n<h1>mimus bench</h1>\n<p>mimus ", style);
-    put_text(out, text(first, "version"));
+    mimus__page_begin(out, "mimus bench");
+    fputs("<h1>mimus bench</h1>\n<p>mimus ", out);
+    mimus__page_text(out, text(first, "version"));
     fputs("</p>\n", out);
     if (documents != NULL) {
         put_comparison(out, documents);
@@ -467,7 +417,7 @@ void mimus__bench_page(FILE *out, const json_t *document) {
     } else {
         put_document(out, document);
     }
-    fputs("</main></body></html>\n", out);
+    mimus__page_end(out);
 }
 
 mimus_status mimus_bench_report(const char *json, const char *path) {

@@ -14,6 +14,7 @@ enum exit_code {
     CLI_USAGE = 2,
     CLI_DEVICE = 3,
     CLI_DIVERGED = 4,
+    CLI_WORSE = 5, /* mimus compare --check */
 };
 
 /* "mimus VERB: the formatted message" as one clean line on stderr. */

@@ -24,6 +24,8 @@ static const cli_verb verbs[] = {
     {"train", "train a policy on recordings, or go on with a run", cmd_train},
     {"eval", "judge a trained policy on recordings", cmd_eval},
     {"export", "write a policy for onnxruntime, Unity, Godot, C or Python", cmd_export},
+    {"report", "write a page about runs: curves, agreement, confusion, timing", cmd_report},
+    {"compare", "hold runs against one another: do they differ beyond noise?", cmd_compare},
     {"bench", "measure training on a device", cmd_bench},
     {"version", "print the version", cmd_version},
     {"help", "explain a verb", cmd_help},
@@ -69,11 +71,12 @@ static void overview(void) {
          "  mimus info play.rec\n"
          "  mimus train play.rec -o run --hidden 128,128 --epochs 20\n"
          "  mimus eval run other.rec --confusion\n"
+         "  mimus report run other-run -o report.html\n"
          "\n"
          "Results go to standard output, progress and errors to standard error.\n"
-         "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed; 4 training\n"
-         "diverged; 130 and 143 after SIGINT and SIGTERM. After 4, 130 and 143 everything is\n"
-         "saved.\n"
+         "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed;\n"
+         "4 training diverged; 5 a comparison found worse; 130 and 143 after SIGINT and\n"
+         "SIGTERM. After 4, 130 and 143 everything is saved.\n"
          "The variable MIMUS_DEVICE names a device; docs/environment.md has the others.");
 }
 

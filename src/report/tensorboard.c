@@ -163,6 +163,30 @@ out:
     return status;
 }
 
+/* A tensor for a plugin, which gets `content` with it. */
+static mimus_status put_tensor(records *out, double wall, uint64_t step, char *tag, char *plugin,
+                               ProtobufCBinaryData content, Mimus__Tb__Tensor *tensor) {
+    Mimus__Tb__Metadata__PluginData data = MIMUS__TB__METADATA__PLUGIN_DATA__INIT;
+    data.plugin_name = plugin;
+    data.content = content;
+    Mimus__Tb__Metadata metadata = MIMUS__TB__METADATA__INIT;
+    metadata.plugin_data = &data;
+    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT, *values[] = {&value};
+    value.tag = tag;
+    value.metadata = &metadata;
+    value.value_case = MIMUS__TB__SUMMARY__VALUE__VALUE_TENSOR;
+    value.tensor = tensor;
+    Mimus__Tb__Summary summary = MIMUS__TB__SUMMARY__INIT;
+    summary.n_value = 1;
+    summary.value = values;
+    Mimus__Tb__Event event = MIMUS__TB__EVENT__INIT;
+    event.wall_time = wall;
+    event.step = (int64_t)step;
+    event.what_case = MIMUS__TB__EVENT__WHAT_SUMMARY;
+    event.summary = &summary;
+    return put_event(out, &event);
+}
+
 static mimus_status put_config(records *out, double wall, uint64_t step, const json_t *config) {
     mimus_status status = MIMUS_OK;
     char *table = NULL, tag[] = "config", plugin[] = "text";
@@ -174,26 +198,88 @@ static mimus_status put_config(records *out, double wall, uint64_t step, const j
     tensor.tensor_shape = &shape;
     tensor.n_string_val = 1;
     tensor.string_val = &text;
-    Mimus__Tb__Metadata__PluginData data = MIMUS__TB__METADATA__PLUGIN_DATA__INIT;
-    data.plugin_name = plugin;
-    Mimus__Tb__Metadata metadata = MIMUS__TB__METADATA__INIT;
-    metadata.plugin_data = &data;
-    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT, *values[] = {&value};
-    value.tag = tag;
-    value.metadata = &metadata;
-    value.value_case = MIMUS__TB__SUMMARY__VALUE__VALUE_TENSOR;
-    value.tensor = &tensor;
-    Mimus__Tb__Summary summary = MIMUS__TB__SUMMARY__INIT;
-    summary.n_value = 1;
-    summary.value = values;
-    Mimus__Tb__Event event = MIMUS__TB__EVENT__INIT;
-    event.wall_time = wall;
-    event.step = (int64_t)step;
-    event.what_case = MIMUS__TB__EVENT__WHAT_SUMMARY;
-    event.summary = &summary;
-    MIMUS_TRY(put_event(out, &event));
+    MIMUS_TRY(put_tensor(out, wall, step, tag, plugin, (ProtobufCBinaryData){0}, &tensor));
 out:
     free(table);
+    return status;
+}
+
+/* The settings once more, for the table in which hparams shows runs; its tensor says nothing. */
+typedef struct hparams {
+    Mimus__Tb__Hparams__Entry *entry;
+    Mimus__Tb__Hparams__Entry **pointer;
+    Mimus__Tb__Hparams__Value *value;
+    char **text; /* of values that are neither numbers nor texts */
+    size_t count;
+} hparams;
+
+static mimus_status hparams_fill(hparams *out, const json_t *config) {
+    mimus_status status = MIMUS_OK;
+    const char *key;
+    json_t *each, *object = (json_t *)config; /* jansson iterates over what it could change */
+    size_t count = json_object_size(config);
+    MIMUS_TRY(mimus__alloc(&out->entry, count, sizeof *out->entry));
+    MIMUS_TRY(mimus__alloc(&out->pointer, count, sizeof *out->pointer));
+    MIMUS_TRY(mimus__alloc(&out->value, count, sizeof *out->value));
+    MIMUS_TRY(mimus__alloc(&out->text, count, sizeof *out->text));
+    json_object_foreach(object, key, each) {
+        size_t i = out->count++;
+        Mimus__Tb__Hparams__Value *value = &out->value[i];
+        mimus__tb__hparams__value__init(value);
+        mimus__tb__hparams__entry__init(&out->entry[i]);
+        out->pointer[i] = &out->entry[i];
+        out->entry[i].key = (char *)key; /* only read */
+        out->entry[i].value = value;
+        if (json_is_number(each)) {
+            value->kind_case = MIMUS__TB__HPARAMS__VALUE__KIND_NUMBER_VALUE;
+            value->number_value = json_number_value(each);
+            continue;
+        }
+        if (!json_is_string(each))
+            MIMUS_TRY(mimus__json_text(&out->text[i], each, JSON_COMPACT));
+        value->kind_case = MIMUS__TB__HPARAMS__VALUE__KIND_STRING_VALUE;
+        value->string_value = json_is_string(each) ? (char *)json_string_value(each) : out->text[i];
+    }
+out:
+    return status;
+}
+
+static void hparams_clear(hparams *of) {
+    for (size_t i = 0; i < of->count; i++)
+        free(of->text[i]);
+    free(of->text);
+    free(of->entry);
+    free(of->pointer);
+    free(of->value);
+}
+
+static mimus_status put_hparams(records *out, double wall, uint64_t step, const json_t *config) {
+    mimus_status status = MIMUS_OK;
+    char tag[] = "_hparams_/session_start_info", plugin[] = "hparams";
+    hparams settings = {0};
+    uint8_t *bytes = NULL;
+    MIMUS_TRY(hparams_fill(&settings, config));
+    Mimus__Tb__Hparams__Start start = MIMUS__TB__HPARAMS__START__INIT;
+    start.n_hparams = settings.count;
+    start.hparams = settings.pointer;
+    start.start_time_secs = wall;
+    Mimus__Tb__Hparams content = MIMUS__TB__HPARAMS__INIT;
+    content.session_start_info = &start;
+    size_t length = mimus__tb__hparams__get_packed_size(&content);
+    MIMUS_TRY(mimus__alloc(&bytes, length, 1));
+    mimus__tb__hparams__pack(&content, bytes);
+    Mimus__Tb__Tensor__Shape__Dim empty = MIMUS__TB__TENSOR__SHAPE__DIM__INIT, *dims[] = {&empty};
+    Mimus__Tb__Tensor__Shape shape = MIMUS__TB__TENSOR__SHAPE__INIT;
+    shape.n_dim = 1;
+    shape.dim = dims;
+    Mimus__Tb__Tensor tensor = MIMUS__TB__TENSOR__INIT;
+    tensor.dtype = MIMUS__TB__TENSOR__TYPE__FLOAT;
+    tensor.tensor_shape = &shape;
+    MIMUS_TRY(put_tensor(out, wall, step, tag, plugin,
+                         (ProtobufCBinaryData){.len = length, .data = bytes}, &tensor));
+out:
+    hparams_clear(&settings);
+    free(bytes);
     return status;
 }
 
@@ -243,6 +329,7 @@ mimus_status mimus__tensorboard_begin(char **path, const char *folder, uint64_t 
     if (step > 0)
         MIMUS_TRY(put_start(&out, wall, step + 1));
     MIMUS_TRY(put_config(&out, wall, step + 1, config)); /* goes when its steps go */
+    MIMUS_TRY(put_hparams(&out, wall, step + 1, config));
     MIMUS_TRY(write_records(name, O_TRUNC, &out));
     *path = name;
     name = NULL;

@@ -7,6 +7,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 from tensorboard.compat.proto import event_pb2
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 HEADS = {"h0": 5, "h1": 2}
@@ -72,6 +73,18 @@ def test_tags_and_values_are_those_of_metrics_jsonl(run):
     shown = dict(line.strip("| ").split(" | ") for line in text.splitlines()[2:])
     assert {key: json.loads(value) for key, value in shown.items()} == config
     assert accumulator.SummaryMetadata("config").plugin_data.plugin_name == "text"
+
+
+def test_settings_are_hyperparameters(run):
+    accumulator, config = accumulate(run), json.load(open(run / "config.json"))
+    data = accumulator.SummaryMetadata("_hparams_/session_start_info").plugin_data
+    assert data.plugin_name == "hparams"
+    shown = HParamsPluginData.FromString(data.content)
+    assert shown.version == 0
+    hparams = {key: getattr(value, value.WhichOneof("kind")) for key, value in shown.session_start_info.hparams.items()}
+    assert hparams.keys() == config.keys()
+    for key, value in config.items():
+        assert (json.loads(hparams[key]) if isinstance(value, list) else hparams[key]) == value
 
 
 def test_a_resumed_run_goes_on(mimus, run):
