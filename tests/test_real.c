@@ -63,6 +63,13 @@ START_TEST(imitation_cartpole) {
 }
 END_TEST
 
+START_TEST(digits) {
+    const char *const settings[][2] = {{"batch", "64"}, {"gemm", "tile"}, {"epochs", "12"}};
+    double agreement = held_out_agreement(MIMUS_SHARED_DATA "/digits/digits.csv.gz", settings, 3);
+    ck_assert_msg(agreement >= 0.9, "%g", agreement);
+}
+END_TEST
+
 /* The masks count: every first choice is legal, on every position of the recording. */
 static void check_choices(const char *file, const char *run) {
     const char *paths[] = {file};
@@ -231,6 +238,7 @@ int main(void) {
     tcase_add_checked_fixture(all, NULL, clean);
     tcase_add_test(all, stable_baselines_cartpole);
     tcase_add_test(all, imitation_cartpole);
+    tcase_add_test(all, digits);
     tcase_add_test(all, othello_with_its_masks);
     tcase_add_test(all, unity_counts);
     tcase_add_test(all, unity_masks_forbid_nothing_that_was_done);

@@ -45,6 +45,11 @@ mimus_status mimus__watch_check(const mimus_watch *watch, const char *when) {
     return mimus__fail(MIMUS_ERR_STOPPED, "stopped on request %s", when);
 }
 
+mimus_status mimus__phase_end(mimus__phase *phase, uint64_t done) {
+    phase->progress.total = done;
+    return mimus__phase_step(phase, done);
+}
+
 void mimus__watch_message(const mimus_watch *watch, const char *format, ...) {
     if (watch == NULL || watch->on_message == NULL)
         return;

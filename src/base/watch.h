@@ -22,6 +22,9 @@ mimus_status mimus__phase_step(mimus__phase *phase, uint64_t done);
 /* MIMUS_ERR_STOPPED, "stopped on request WHEN", when the watch (may be NULL) wants to stop. */
 mimus_status mimus__watch_check(const mimus_watch *watch, const char *when);
 
+/* The phase is over, after `done` samples: for one whose total was not known. */
+mimus_status mimus__phase_end(mimus__phase *phase, uint64_t done);
+
 /* Pass one line to the watch's on_message. */
 void mimus__watch_message(const mimus_watch *watch, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -66,7 +66,8 @@ mimus_status mimus__bins_observe(mimus__bins *bins, const float *numbers);
  * watch hears of columns that have fewer bins than they were to have. */
 mimus_status mimus__bins_fit(mimus__bins *bins, const mimus_watch *watch);
 
-/* Set actions, edges and values (borrowed) of a head whose column has bins; else do nothing. */
+/* Set actions, edges and values (borrowed) of a head whose column has bins; else do nothing. A head
+ * with names of actions must not become a schema then: mimus__heads_fit sees to it. */
 void mimus__bins_head(const mimus__bins *bins, uint32_t column, mimus_head *head);
 
 /* The bin of a number, beyond the ends the first or last; MIMUS__MAX_ACTIONS, which is out of every

@@ -7,19 +7,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One part of the text, "name:actions" or "actions", which is overwritten. */
-static mimus_status parse_head(mimus_head *out, char *part) {
+mimus_status mimus__heads_name_actions(mimus_head *head, const char *const *names, uint32_t count) {
     mimus_status status = MIMUS_OK;
+    const char **copies = NULL;
+    MIMUS_TRY(mimus__alloc(&copies, (size_t)count + 1, sizeof *copies)); /* a NULL ends it */
+    head->action_names = copies; /* freed with the head, also after a failure */
+    head->actions = count;
+    for (uint32_t a = 0; a < count; a++)
+        MIMUS_TRY(mimus__text_copy((char **)&copies[a], names[a]));
+out:
+    return status;
+}
+
+/* "hold|fire", which is overwritten. */
+static mimus_status parse_names(mimus_head *out, char *text) {
+    mimus_status status = MIMUS_OK;
+    const char **names = NULL;
+    size_t capacity = 0, count = 0;
+    while (text != NULL) {
+        char *bar = strchr(text, '|');
+        if (bar != NULL)
+            *bar++ = '\0';
+        if (*text == '\0' || count == MIMUS__MAX_ACTIONS)
+            MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT,
+                                  "heads: action %zu has an empty name, or is one too many",
+                                  count));
+        MIMUS_TRY(mimus__grow(&names, &capacity, count + 1, sizeof *names));
+        names[count++] = text;
+        text = bar;
+    }
+    MIMUS_TRY(mimus__heads_name_actions(out, names, (uint32_t)count));
+out:
+    free(names);
+    return status;
+}
+
+static mimus_status parse_actions(mimus_head *out, char *text, const char *part) {
     uint64_t actions = 0;
-    char *colon = strrchr(part, ':');
-    const char *digits = colon != NULL ? colon + 1 : part;
-    if (colon == part || !mimus__text_to_u64(digits, &actions))
+    if (strchr(text, '|') != NULL)
+        return parse_names(out, text);
+    if (!mimus__text_to_u64(text, &actions))
         return mimus__fail(MIMUS_ERR_ARGUMENT,
                            "heads: \"%s\" should be name:actions, or a number of actions", part);
     if (actions < 2 || actions > MIMUS__MAX_ACTIONS)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "heads: \"%s\": a head has 2 to %d actions", part,
                            MIMUS__MAX_ACTIONS);
     out->actions = (uint32_t)actions;
+    return MIMUS_OK;
+}
+
+/* One part of the text, "name:actions" or "actions", which is overwritten. */
+static mimus_status parse_head(mimus_head *out, char *part) {
+    mimus_status status = MIMUS_OK;
+    char *colon = strrchr(part, ':');
+    if (colon == part)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "heads: \"%s\" should be name:actions, or a number of actions", part);
+    MIMUS_TRY(parse_actions(out, colon != NULL ? colon + 1 : part, part));
     if (colon != NULL) {
         *colon = '\0';
         MIMUS_TRY(mimus__text_copy((char **)&out->name, part));
@@ -51,7 +95,7 @@ mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *t
 out:
     free(parts);
     if (status != MIMUS_OK) {
-        mimus__heads_free(*out, heads);
+        mimus__heads_free(*out, wanted);
         *out = NULL;
     }
     return status;
@@ -114,6 +158,13 @@ out:
 mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,
                               uint64_t mask_width) {
     uint64_t total = total_actions(heads, count);
+    for (uint32_t h = 0; h < count; h++) {
+        if (heads[h].bin_edges != NULL && heads[h].action_names != NULL)
+            return mimus__fail(MIMUS_ERR_ARGUMENT,
+                               "the option heads has names for the actions of head %u, and the "
+                               "option bin makes bins of it",
+                               h);
+    }
     if (count != columns)
         return mimus__fail(
             MIMUS_ERR_ARGUMENT,
@@ -128,8 +179,12 @@ mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t 
 }
 
 void mimus__heads_free(mimus_head *heads, uint32_t count) {
-    for (uint32_t h = 0; heads != NULL && h < count; h++)
+    for (uint32_t h = 0; heads != NULL && h < count; h++) {
         free((char *)heads[h].name);
+        for (size_t a = 0; heads[h].action_names != NULL && heads[h].action_names[a] != NULL; a++)
+            free((char *)heads[h].action_names[a]);
+        free((void *)heads[h].action_names);
+    }
     free(heads);
 }
 

@@ -4,8 +4,9 @@
 
 #include "schema.h"
 
-/* Parse "move:5,shoot:2" or "5,2": every head's actions, with or without its name. Free with
- * mimus__heads_free. MIMUS_ERR_ARGUMENT says which part is wrong. */
+/* Parse "move:5,shoot:hold|fire" or "5,2": every head's actions, with or without its name; their
+ * number, or their names. Free with mimus__heads_free. MIMUS_ERR_ARGUMENT says which part is
+ * wrong. */
 mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *text);
 
 /* Infer the sizes from `largest` (count): the largest label seen of each head, below 0 for none. A
@@ -15,10 +16,14 @@ mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *t
 mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32_t count,
                                 uint64_t mask_width);
 
-/* MIMUS_ERR_ARGUMENT unless stated heads are as many as the columns of labels, and have as many
- * actions as the masks are wide (0: no masks). */
+/* MIMUS_ERR_ARGUMENT unless stated heads are as many as the columns of labels, have as many actions
+ * as the masks are wide (0: no masks), and no names for actions that are bins. */
 mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,
                               uint64_t mask_width);
+
+/* Give the head copies of these names of actions, behind which a NULL follows, and as many
+ * actions. */
+mimus_status mimus__heads_name_actions(mimus_head *head, const char *const *names, uint32_t count);
 
 void mimus__heads_free(mimus_head *heads, uint32_t count);
 

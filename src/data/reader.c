@@ -1,7 +1,9 @@
 #include "reader.h"
 
+#include "csv_reader.h"
 #include "demo.h"
 #include "file.h"
+#include "godot.h"
 #include "npz.h"
 
 #include <errno.h>
@@ -30,6 +32,8 @@ mimus_status mimus__sink_end_episode(mimus__sink *sink) {
 static const mimus__reader *const readers[] = {
     &mimus__npz_reader,
     &mimus__demo_reader,
+    &mimus__godot_reader,
+    &mimus__csv_reader,
 };
 
 const mimus__reader *mimus__reader_at(size_t index) {

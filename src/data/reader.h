@@ -37,7 +37,7 @@ typedef struct mimus__reader {
     mimus_status (*read)(const char *path, const char *const *options, mimus__sink *sink,
                          const mimus_watch *watch);
     /* Give the file's numbers to mimus__bins_observe, as `read` would find them; the phase
-     * "bin". NULL: the format has no option bin. */
+     * "scan". NULL: the format has no option bin. */
     mimus_status (*observe)(const char *path, const char *const *options, mimus__bins *bins,
                             const mimus_watch *watch);
 } mimus__reader;

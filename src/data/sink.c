@@ -159,6 +159,9 @@ static mimus_status observe(mimus__bins *bins, const char *path, const mimus_sou
         return MIMUS_OK; /* refuses every option when it is opened */
     MIMUS_TRY(mimus__reader_find(&reader, source->format, path));
     MIMUS_TRY(mimus__reader_check(reader, source->options)); /* or it would not know bin */
+    if (reader->observe == NULL)
+        MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "%s: %s files have no continuous actions to bin",
+                              path, reader->name));
     MIMUS_TRY(reader->observe(path, source->options, bins, watch));
 out:
     return status;

@@ -564,7 +564,7 @@ static mimus_status npz_observe(const char *path, const char *const *options, mi
     MIMUS_TRY(mimus__archive_open(&r.archive, path));
     MIMUS_TRY(require_role(&r, ACTIONS));
     MIMUS_TRY(state_heads(&r));
-    mimus__phase phase = mimus__phase_begin(watch, "bin", actions->rows);
+    mimus__phase phase = mimus__phase_begin(watch, "scan", actions->rows);
     for (uint64_t row = 0; row < actions->rows; row++) {
         const void *numbers = NULL;
         MIMUS_TRY(mimus__column_next(actions, &numbers));
