@@ -240,7 +240,7 @@ MIMUS_API mimus_status mimus_batch_probabilities(mimus_batch *batch, size_t coun
 /* What is reported while a long call works. Every member may be NULL; the calls come from the
  * thread that made the long call. */
 typedef struct mimus_progress {
-    const char *phase;      /* "bin", "import", "load", "audit", "upload", "prepare", "train",
+    const char *phase;      /* "scan", "import", "load", "audit", "upload", "prepare", "train",
                                "eval", "measure", "reference", "check" */
     uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
     double seconds;         /* since the phase began */
@@ -272,6 +272,10 @@ typedef struct mimus_source {
     const char *format;         /* a reader's name, or NULL: found by looking at the files */
     const char *const *options; /* NULL, or "key=value" texts for the reader, NULL-terminated */
     mimus_illegal illegal;
+    /* Parts to be taken (docs/formats.md), before anything is judged: */
+    const char *where;    /* NULL, or "health>0.5 and move=left" */
+    const char *episodes; /* NULL, or which of all files' episodes: "0:100", "3,7,20:" */
+    uint64_t limit;       /* samples at most; 0: all */
 } mimus_source;
 
 typedef struct mimus_format_option {

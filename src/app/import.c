@@ -4,6 +4,7 @@
 #include "alloc.h"
 #include "audit.h"
 #include "file.h"
+#include "filter.h"
 #include "sink.h"
 #include "watch.h"
 
@@ -13,6 +14,7 @@
 typedef struct importer {
     mimus__chunk_sink base; /* what readers fill; at the front, for put_chunk to find us */
     mimus__file_sink file;  /* what is left of it */
+    mimus__filter *filter;  /* NULL: everything is taken */
     mimus_illegal illegal;
     mimus__auditor *auditor; /* NULL before the first samples */
     uint32_t *drop;          /* of one block */
@@ -107,25 +109,41 @@ out:
     return status;
 }
 
+/* A block of a .rec file as it lies there, or in parts. */
+static mimus_status pass_block(importer *imp, mimus__block *block) {
+    if (imp->filter != NULL)
+        return mimus__filter_block(imp->filter, block);
+    block->first = imp->rows;
+    return take_block(imp, block);
+}
+
+/* What gathered in the chunk goes its way: what follows may not come by this one. */
+static mimus_status flush(importer *imp) {
+    return imp->base.schema != NULL && imp->base.chunk.samples > 0 ? put_chunk(&imp->base)
+                                                                   : MIMUS_OK;
+}
+
 static mimus_status read_rec(importer *imp, const mimus_source *one, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     mimus__recording *recording = NULL;
     MIMUS_TRY(mimus__recording_open(&recording, one, watch));
-    status = mimus__sink_begin(&imp->base.sink, mimus__recording_schema(recording));
+    status = mimus__sink_begin(mimus__filter_sink(imp->filter, &imp->base),
+                               mimus__recording_schema(recording));
     if (status != MIMUS_OK) {
         mimus__fail_prefix(status, "%s", one->paths[0]);
         goto out;
     }
     mimus__phase phase = mimus__phase_begin(watch, "import", mimus__recording_samples(recording));
-    for (size_t b = 0; b < mimus__recording_blocks(recording); b++) {
+    const size_t blocks = mimus__recording_blocks(recording);
+    for (size_t b = 0; b < blocks && !mimus__filter_is_full(imp->filter); b++) {
         mimus__block block;
         MIMUS_TRY(mimus__recording_block(recording, b, &block));
         uint64_t done = block.first + block.samples;
-        block.first = imp->rows;
-        MIMUS_TRY(take_block(imp, &block));
+        MIMUS_TRY(pass_block(imp, &block));
         mimus__recording_leave(recording, b);
         MIMUS_TRY(mimus__phase_step(&phase, done));
     }
+    MIMUS_TRY(flush(imp));
     MIMUS_TRY(
         note_source(imp, one->paths[0], json_array_get(mimus__recording_metadata(recording), 0)));
     if (json_array_extend(imp->losses, (json_t *)mimus__recording_losses(recording)) != 0)
@@ -137,9 +155,10 @@ out:
 
 static mimus_status read_foreign(importer *imp, const mimus_source *one, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    MIMUS_TRY(mimus__sink_read(&imp->base.sink, one->paths[0], one, watch));
-    if (imp->base.schema != NULL && imp->base.chunk.samples > 0)
-        MIMUS_TRY(put_chunk(&imp->base)); /* what follows may not come by this way */
+    MIMUS_TRY(mimus__filter_settle(
+        imp->filter,
+        mimus__sink_read(mimus__filter_sink(imp->filter, &imp->base), one->paths[0], one, watch)));
+    MIMUS_TRY(flush(imp));
     MIMUS_TRY(note_source(imp, one->paths[0], NULL));
 out:
     return status;
@@ -147,9 +166,12 @@ out:
 
 static mimus_status read_file(importer *imp, const mimus_source *source, size_t index,
                               const mimus_watch *watch) {
-    mimus_source one = *source;
-    one.paths = &source->paths[index];
-    one.count = 1;
+    const mimus_source one = {.paths = &source->paths[index],
+                              .count = 1,
+                              .format = source->format,
+                              .options = source->options};
+    if (mimus__filter_is_full(imp->filter))
+        return MIMUS_OK;
     return mimus__recording_is_rec(one.paths[0], one.format) ? read_rec(imp, &one, watch)
                                                              : read_foreign(imp, &one, watch);
 }
@@ -232,6 +254,7 @@ out:
 }
 
 static void clear(importer *imp) {
+    mimus__filter_free(imp->filter);
     mimus__chunk_sink_clear(&imp->base);
     mimus__file_sink_clear(&imp->file);
     mimus__auditor_free(imp->auditor);
@@ -266,8 +289,10 @@ mimus_status mimus_import(const mimus_source *source, const char *out_path,
     MIMUS_TRY(keep_sources(source, out_path));
     MIMUS_TRY(mimus__file_sink_open(&imp.file, out_path));
     MIMUS_TRY(mimus__chunk_sink_prepare(&imp.base, source, NULL, &renamed));
+    MIMUS_TRY(mimus__filter_new(&imp.filter, source, &imp.base));
     for (size_t i = 0; i < source->count; i++)
         MIMUS_TRY(read_file(&imp, source, i, &renamed));
+    MIMUS_TRY(mimus__filter_finish(imp.filter, watch));
     MIMUS_TRY(commit(&imp));
     if (report != NULL)
         MIMUS_TRY(make_report(report, &imp));

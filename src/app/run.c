@@ -175,6 +175,12 @@ static mimus_status source_json(json_t **out, const mimus_source *source,
         MIMUS_TRY(mimus__json_set(object, "format", json_string(source->format)));
     MIMUS_TRY(mimus__json_set(object, "options", json_incref(options)));
     MIMUS_TRY(mimus__json_set(object, "illegal", json_string(illegal_names[source->illegal])));
+    if (source->where != NULL)
+        MIMUS_TRY(mimus__json_set(object, "where", json_string(source->where)));
+    if (source->episodes != NULL)
+        MIMUS_TRY(mimus__json_set(object, "episodes", json_string(source->episodes)));
+    if (source->limit > 0)
+        MIMUS_TRY(mimus__json_set(object, "limit", json_integer((json_int_t)source->limit)));
     MIMUS_TRY(mimus__json_set(object, "fingerprint",
                               json_string(mimus__recording_fingerprint(dataset->recording))));
     MIMUS_TRY(mimus__json_set(
@@ -251,6 +257,27 @@ out:
     return status;
 }
 
+/* A text that may be missing. */
+static mimus_status read_text(const char **out, const json_t *object, const char *key,
+                              const char *where) {
+    const json_t *value = json_object_get(object, key);
+    *out = json_string_value(value);
+    if (value != NULL && *out == NULL)
+        return mimus__fail(MIMUS_ERR_FORMAT, "%s: \"%s\" should be a string", where, key);
+    return MIMUS_OK;
+}
+
+/* Which parts of the files; members that are missing take everything. */
+static mimus_status read_parts(mimus_source *out, const json_t *recording, const char *where) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(read_text(&out->where, recording, "where", where));
+    MIMUS_TRY(read_text(&out->episodes, recording, "episodes", where));
+    if (json_object_get(recording, "limit") != NULL)
+        MIMUS_TRY(mimus__json_get_u64(recording, "limit", where, &out->limit));
+out:
+    return status;
+}
+
 /* What only people read has to be right too: a damaged file must not pass for a whole one. */
 static mimus_status check_recording(const json_t *recording, const mimus__run_source *source,
                                     const char *where) {
@@ -288,6 +315,7 @@ mimus_status mimus__run_read_source(mimus__run_source *out, const mimus__run *ru
     MIMUS_TRY(mimus__json_get_string(recording, "fingerprint", path, &text));
     snprintf(out->fingerprint, sizeof out->fingerprint, "%s", text);
     MIMUS_TRY(read_illegal(&out->source.illegal, recording, path));
+    MIMUS_TRY(read_parts(&out->source, recording, path));
 out:
     free(path);
     if (status != MIMUS_OK)

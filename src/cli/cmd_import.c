@@ -21,7 +21,9 @@ static const option_page page = {
              "  mimus import expert.npz -o expert.rec\n"
              "  mimus import expert.npz -o expert.rec --heads move:5,shoot:2 --masks legal\n"
              "  mimus import day1.npz day2.npz -o week.rec --illegal drop\n"
-             "  mimus import old.rec new.rec -o all.rec\n",
+             "  mimus import log.csv.gz -o log.rec --actions move --episode match\n"
+             "  mimus import drive.npz -o drive.rec --bin all:uniform:11\n"
+             "  mimus import old.rec new.rec -o all.rec --episodes 0:100\n",
 };
 
 static void show_report(const json_t *report) {

@@ -2,6 +2,7 @@
 
 #include "cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,22 @@ void input_init(cli_input *input, option_groups *groups, bool explain) {
                              "(leave them out), ignore (keep them without the label)",
                      .fallback = "error",
                      .text = &input->illegal};
-    options_add(groups, "How the files are read", input->common, 3, false);
+    input->common[3] = (cli_option){.name = "where",
+                                    .value = "CONDITION",
+                                    .help = "only samples for which it holds: health>0.5, "
+                                            "move=left, with \"and\" between several",
+                                    .text = &input->where};
+    input->common[4] = (cli_option){.name = "episodes",
+                                    .value = "LIST",
+                                    .help = "only these, numbered from 0 through all files: 0:100, "
+                                            "or 3,7,20:",
+                                    .text = &input->episodes};
+    input->common[5] = (cli_option){.name = "limit",
+                                    .value = "N",
+                                    .help = "only the first N samples of what the others leave",
+                                    .text = &input->limit};
+    options_add(groups, "How the files are read", input->common,
+                sizeof input->common / sizeof *input->common, false);
     mimus_format format;
     for (size_t i = 0; mimus_format_describe(i, &format); i++)
         add_format(input, groups, &format, explain);
@@ -92,6 +108,13 @@ static const char *illegal_at(const void *user, size_t index) {
     return index < ILLEGALS ? illegal_names[index] : NULL;
 }
 
+static bool parse_limit(const char *text, uint64_t *out) {
+    char *end = NULL;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && *out > 0;
+}
+
 bool input_source(const cli_input *input, const char *verb, char **paths, int count,
                   mimus_source *out) {
     *out = (mimus_source){.paths = (const char *const *)paths,
@@ -99,6 +122,12 @@ bool input_source(const cli_input *input, const char *verb, char **paths, int co
                           .format = input->format,
                           .options = (const char *const *)input->settings.item};
     size_t illegal = 0;
+    out->where = input->where;
+    out->episodes = input->episodes;
+    if (input->limit != NULL && !parse_limit(input->limit, &out->limit)) {
+        cli_usage(verb, "--limit %s: expected a number of samples, 1 or more", input->limit);
+        return false;
+    }
     if (input->illegal != NULL &&
         !options_choice(verb, "illegal", input->illegal, illegal_at, &illegal))
         return false;

@@ -8,9 +8,10 @@
 typedef struct cli_input {
     const char *format;
     const char *illegal;
-    cli_texts settings;   /* "key=value" for the reader */
-    cli_texts titles;     /* of the formats' groups */
-    cli_option common[3]; /* --format, --set, --illegal */
+    cli_texts settings; /* "key=value" for the reader */
+    cli_texts titles;   /* of the formats' groups */
+    const char *where, *episodes, *limit;
+    cli_option common[6]; /* --format, --set, --illegal, and which parts */
     cli_option **own;     /* per format, what its reader takes: --senses and such */
     size_t formats;
 } cli_input;

@@ -2,6 +2,7 @@
 
 #include "alloc.h"
 #include "file.h"
+#include "filter.h"
 #include "scan.h"
 #include "sink.h"
 #include "text.h"
@@ -181,10 +182,11 @@ out:
 }
 
 static mimus_status read_foreign(mimus__recording *recording, mimus__memory_sink *sink,
-                                 const char *path, const mimus_source *source,
-                                 const mimus_watch *watch) {
+                                 mimus__filter *filter, const char *path,
+                                 const mimus_source *source, const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    MIMUS_TRY(mimus__sink_read(&sink->base.sink, path, source, watch));
+    MIMUS_TRY(mimus__filter_settle(
+        filter, mimus__sink_read(mimus__filter_sink(filter, &sink->base), path, source, watch)));
     if (sink->base.schema == NULL) {
         status = mimus__fail(MIMUS_ERR_DATA, "%s: holds no samples", path);
         goto out;
@@ -192,6 +194,34 @@ static mimus_status read_foreign(mimus__recording *recording, mimus__memory_sink
     MIMUS_TRY(agree(recording, sink->base.schema, path));
     MIMUS_TRY(mimus__json_append(recording->metadata, json_object()));
 out:
+    return status;
+}
+
+/* Of a .rec file in parts there is nothing to map: they are copied. */
+static mimus_status read_parts(mimus__recording *recording, mimus__memory_sink *sink,
+                               mimus__filter *filter, const char *path, const mimus_source *source,
+                               const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    const mimus_source one = {
+        .paths = &path, .count = 1, .format = source->format, .options = source->options};
+    mimus__recording *whole = NULL;
+    MIMUS_TRY(mimus__recording_open(&whole, &one, watch));
+    MIMUS_TRY(mimus__sink_begin(mimus__filter_sink(filter, &sink->base), whole->schema));
+    MIMUS_TRY(agree(recording, whole->schema, path));
+    mimus__phase phase = mimus__phase_begin(watch, "load", whole->samples);
+    for (size_t b = 0; b < whole->entries && !mimus__filter_is_full(filter); b++) {
+        mimus__block block;
+        MIMUS_TRY(mimus__recording_block(whole, b, &block));
+        MIMUS_TRY(mimus__filter_block(filter, &block));
+        mimus__recording_leave(whole, b);
+        MIMUS_TRY(mimus__phase_step(&phase, block.first + block.samples));
+    }
+    MIMUS_TRY(
+        mimus__json_append(recording->metadata, json_incref(json_array_get(whole->metadata, 0))));
+    if (json_array_extend(recording->losses, whole->losses) != 0)
+        status = mimus__fail(MIMUS_ERR_MEMORY, "cannot append to a JSON array");
+out:
+    mimus__recording_free(whole);
     return status;
 }
 
@@ -215,18 +245,22 @@ bool mimus__recording_is_rec(const char *path, const char *format) {
 }
 
 static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *sink,
-                              const char *path, const mimus_source *source,
+                              mimus__filter *filter, const char *path, const mimus_source *source,
                               const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     file *opened = &recording->file[recording->files++];
     int descriptor = -1;
     MIMUS_TRY(mimus__file_open(&descriptor, path));
     MIMUS_TRY(mimus__text_copy(&opened->path, path));
-    if (is_rec(descriptor, source->format)) {
+    if (mimus__filter_is_full(filter)) {
+        MIMUS_TRY(mimus__json_append(recording->metadata, json_object()));
+    } else if (is_rec(descriptor, source->format) && filter != NULL) {
+        MIMUS_TRY(read_parts(recording, sink, filter, path, source, watch));
+    } else if (is_rec(descriptor, source->format)) {
         MIMUS_TRY(adopt_memory(recording, sink)); /* rows keep the order of the files */
         MIMUS_TRY(open_rec(recording, opened, descriptor, source, watch));
     } else {
-        MIMUS_TRY(read_foreign(recording, sink, path, source, watch));
+        MIMUS_TRY(read_foreign(recording, sink, filter, path, source, watch));
     }
 out:
     if (descriptor >= 0)
@@ -285,19 +319,23 @@ mimus_status mimus__recording_open_like(mimus__recording **out, const mimus_sour
     mimus_status status = MIMUS_OK;
     mimus__recording *recording = NULL;
     mimus__memory_sink sink;
+    mimus__filter *filter = NULL;
     *out = NULL;
     mimus__memory_sink_init(&sink);
     if (source->count == 0)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "no recording is named");
     MIMUS_TRY(new_recording(&recording, source->count));
     MIMUS_TRY(mimus__chunk_sink_prepare(&sink.base, source, like, watch));
+    MIMUS_TRY(mimus__filter_new(&filter, source, &sink.base));
     for (size_t i = 0; i < source->count; i++)
-        MIMUS_TRY(open_file(recording, &sink, source->paths[i], source, watch));
+        MIMUS_TRY(open_file(recording, &sink, filter, source->paths[i], source, watch));
+    MIMUS_TRY(mimus__filter_finish(filter, watch));
     MIMUS_TRY(adopt_memory(recording, &sink));
     MIMUS_TRY(take_fingerprint(recording));
     *out = recording;
     recording = NULL;
 out:
+    mimus__filter_free(filter);
     mimus__memory_sink_clear(&sink);
     mimus__recording_free(recording);
     return status;

@@ -1,0 +1,102 @@
+/* Any bytes as what Godot RL Agents records, with one of several sets of options: reading,
+ * auditing and splitting it must end well or fail clearly.
+ *
+ *   1 byte   which options are given; then the file */
+#include "split.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[256];
+static int descriptor = -1;
+
+static void expect(bool good, const char *what) {
+    if (good)
+        return;
+    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
+    abort();
+}
+
+static void remove_file(void) {
+    unlink(path);
+}
+
+static void put_file(const uint8_t *data, size_t size) {
+    if (descriptor < 0) {
+        const char *base = getenv("TMPDIR");
+        snprintf(path, sizeof path, "%s/mimus-fuzz-XXXXXX", base != NULL ? base : "/tmp");
+        descriptor = mkstemp(path);
+        atexit(remove_file);
+    }
+    expect(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, data, size, 0) == (ssize_t)size,
+           "cannot write the file");
+}
+
+/* A failure is one line, and names the file unless it is about an option alone. */
+static void expect_message(void) {
+    const char *message = mimus_last_error();
+    expect(*message != '\0' && strchr(message, '\n') == NULL, "an unclear message");
+    expect(strstr(message, path) != NULL || strncmp(message, "where: ", 7) == 0 ||
+               strncmp(message, "none of ", 8) == 0,
+           "a message without the file");
+}
+
+static void judge(const mimus__recording *recording) {
+    mimus__audit audit;
+    mimus__split split = {0};
+    expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_DROP, NULL) == MIMUS_OK, "no audit");
+    expect(audit.samples == mimus__recording_samples(recording), "samples out of thin air");
+    if (mimus__split_new(&split, recording, &audit, 0.3, 1) == MIMUS_OK)
+        expect(split.training.samples + split.heldout.samples == audit.samples - audit.dropped,
+               "rows are missing");
+    mimus__split_clear(&split);
+    mimus__audit_clear(&audit);
+}
+
+/* Bins that were made hold what they were made of. */
+static void check_bins(const mimus__recording *recording) {
+    const mimus_schema *schema = mimus__recording_schema(recording);
+    for (uint32_t h = 0; h < schema->heads; h++) {
+        const mimus_head *head = &schema->head[h];
+        for (uint16_t a = 0; head->bin_edges != NULL && a + 1u < head->actions; a++)
+            expect(mimus_head_action(head, head->bin_edges[a]) == a + 1, "an edge in no bin");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const options[][4] = {
+        {NULL},
+        {"heads=5", NULL},
+        {"heads=move:5,shoot:hold|fire", NULL},
+        {"bin=all:quantile:5", NULL},
+        {"bin=all:uniform:3", NULL},
+        {"bin=steer_0:uniform:3", NULL},
+        {"heads=a:3,b:4", "bin=a:quantile:2", NULL},
+        {"bin=1:quantile:3", NULL},
+    };
+    static const char *const conditions[] = {NULL, NULL, NULL, "sense0>0.5 and head0!=1"};
+    const char *paths[] = {path};
+    mimus__recording *recording = NULL;
+    if (size == 0)
+        return 0;
+    const mimus_source source = {.paths = paths,
+                                 .count = 1,
+                                 .format = "godot",
+                                 .options = options[data[0] % 8],
+                                 .where = conditions[data[0] / 8 % 4],
+                                 .episodes = data[0] / 32 % 4 == 3 ? "1:" : NULL,
+                                 .limit = data[0] / 128};
+    put_file(data + 1, size - 1);
+    if (mimus__recording_open(&recording, &source, NULL) != MIMUS_OK) {
+        expect_message();
+        return 0;
+    }
+    judge(recording);
+    check_bins(recording);
+    mimus__recording_free(recording);
+    return 0;
+}
