@@ -304,6 +304,25 @@ START_TEST(files_share_their_bins) {
 }
 END_TEST
 
+/* Labels that do not occur are known to who judges; the largest there is 2, of 5 actions. */
+START_TEST(who_judges_knows_the_heads) {
+    const char *path = test_folder_path("judged.npz");
+    const float obs[3] = {0, 1, 2};
+    const int64_t acts[3] = {0, 2, 1};
+    static const mimus_head head = {.name = "move", .actions = 5};
+    const mimus_schema like = {.senses = 1, .heads = 1, .head = &head};
+    mimus__recording *recording = NULL;
+    test_npz *npz = test_npz_create(path, false);
+    test_npz_add(npz, "obs", "<f4", "(3, 1)", obs, sizeof obs);
+    test_npz_add(npz, "actions", "<i8", "(3,)", acts, sizeof acts);
+    test_npz_close(npz);
+    test_ok(mimus__recording_open_like(&recording, &(mimus_source){.paths = &path, .count = 1},
+                                       &like, NULL));
+    test_ok(mimus__schema_match(&like, "policy", mimus__recording_schema(recording), "file", true));
+    mimus__recording_free(recording);
+}
+END_TEST
+
 START_TEST(numbers_that_are_none_are_faults) {
     const char *path = test_folder_path("nan.npz");
     const float obs[4] = {0, 1, 2, 3}, acts[4] = {0.5F, NAN, -0.5F, -INFINITY};
@@ -371,6 +390,7 @@ int main(void) {
     tcase_add_test(tests, columns_are_found_by_name_and_number);
     tcase_add_test(tests, what_cannot_be_cut_is_refused);
     tcase_add_test(tests, files_share_their_bins);
+    tcase_add_test(tests, who_judges_knows_the_heads);
     tcase_add_test(tests, numbers_that_are_none_are_faults);
     tcase_add_test(tests, pendulum_imports);
     suite_add_tcase(suite, tests);

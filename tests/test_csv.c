@@ -428,6 +428,37 @@ START_TEST(continuous_columns_become_bins) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------- judged */
+
+static mimus_status open_like(mimus__recording **out, const char *text, const mimus_schema *like) {
+    const char *path = test_folder_path("judged.csv");
+    test_file_write(path, text, strlen(text));
+    return mimus__recording_open_like(out, &(mimus_source){.paths = &path, .count = 1}, like, NULL);
+}
+
+/* A file that is to be judged need not have every word or label that the policy knows. */
+START_TEST(who_judges_knows_the_heads) {
+    mimus__recording *known = NULL, *judged = NULL;
+    mimus__block block;
+    test_ok(open_like(&known, "x,action\n1,stay\n2,left\n3,fire\n", NULL));
+    const mimus_schema *like = mimus__recording_schema(known);
+    test_ok(open_like(&judged, "x,action\n1,stay\n2,stay\n3,fire\n", like));
+    test_ok(mimus__schema_match(like, "known", mimus__recording_schema(judged), "judged", true));
+    test_ok(mimus__recording_block(judged, 0, &block));
+    ck_assert(block.actions[0] == 2 && block.actions[1] == 2 && block.actions[2] == 0);
+    mimus__recording_free(judged);
+    test_fails(open_like(&judged, "x,action\n1,jump\n", like), MIMUS_ERR_DATA,
+               "\"jump\" is none of the head's actions");
+    mimus__recording_free(known);
+
+    test_ok(open_like(&known, "x,action\n1,0\n2,7\n", NULL));
+    test_ok(open_like(&judged, "x,action\n1,0\n2,1\n", mimus__recording_schema(known)));
+    ck_assert_uint_eq(mimus__recording_schema(judged)->head[0].actions, 8);
+    mimus__recording_free(judged);
+    mimus__recording_free(known);
+}
+END_TEST
+
 /* scikit-learn's digits: the counts are those of sklearn.datasets.load_digits. */
 START_TEST(digits_import) {
     const char *path = MIMUS_SHARED_DATA "/digits/digits.csv.gz";
@@ -526,6 +557,7 @@ int main(void) {
     tcase_add_test(tests, gzipped_tables_are_read_and_damaged_ones_refused);
     tcase_add_test(tests, bombs_end_in_a_line);
     tcase_add_test(tests, continuous_columns_become_bins);
+    tcase_add_test(tests, who_judges_knows_the_heads);
     tcase_add_test(tests, digits_import);
     tcase_add_test(tests, words_have_limits);
     tcase_add_test(tests, names_of_columns_are_listed_as_far_as_they_go);

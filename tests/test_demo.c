@@ -712,7 +712,7 @@ START_TEST(memory_does_not_grow_with_the_file) {
     static float senses[SENSES];
     int32_t action = 1;
     const char *path = test_folder_path("large.demo");
-    mimus__sink sink = {discard, discard_sample, discard_end, NULL};
+    mimus__sink sink = {.begin = discard, .append = discard_sample, .end_episode = discard_end};
     const mimus_source source = {0};
     struct rusage before, after;
     test_demo one = test_demo_new(three, 1);

@@ -260,6 +260,22 @@ START_TEST(files_are_known_by_their_beginning) {
 }
 END_TEST
 
+/* A file that is to be judged need not have every label that the policy knows. */
+START_TEST(who_judges_knows_the_heads) {
+    const char *path = test_folder_path("judged.json");
+    static const mimus_head heads[] = {{.name = "move", .actions = 9},
+                                       {.name = "fire", .actions = 3}};
+    const mimus_schema like = {.senses = 2, .heads = 2, .head = heads};
+    mimus__recording *recording = NULL;
+    test_file_write(path, TRAJECTORIES, strlen(TRAJECTORIES));
+    test_ok(mimus__recording_open_like(&recording, &(mimus_source){.paths = &path, .count = 1},
+                                       &like, NULL));
+    test_ok(mimus__schema_match(&like, "policy", mimus__recording_schema(recording), "file", true));
+    ck_assert_str_eq(mimus__recording_schema(recording)->head[1].name, "fire");
+    mimus__recording_free(recording);
+}
+END_TEST
+
 /* The counts are those of another program (Python's json). */
 START_TEST(chase_imports) {
     const char *path = MIMUS_SHARED_DATA "/godot/chase_expert_demos.json";
@@ -300,6 +316,7 @@ int main(void) {
     tcase_add_test(tests, what_is_wrong_is_named_with_its_place);
     tcase_add_test(tests, depth_and_length_have_limits);
     tcase_add_test(tests, files_are_known_by_their_beginning);
+    tcase_add_test(tests, who_judges_knows_the_heads);
     tcase_add_test(tests, chase_imports);
     suite_add_tcase(suite, tests);
     return test_run(suite);

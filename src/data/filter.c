@@ -401,8 +401,11 @@ mimus_status mimus__filter_new(mimus__filter **out, const mimus_source *source,
     if (source->where == NULL && source->episodes == NULL && source->limit == 0)
         return MIMUS_OK;
     MIMUS_TRY(mimus__alloc(&filter, 1, sizeof *filter));
-    filter->sink = (mimus__sink){
-        .begin = begin, .append = append, .end_episode = end_episode, .bins = into->sink.bins};
+    filter->sink = (mimus__sink){.begin = begin,
+                                 .append = append,
+                                 .end_episode = end_episode,
+                                 .bins = into->sink.bins,
+                                 .like = into->sink.like};
     filter->into = into;
     filter->limit = source->limit > 0 ? source->limit : UINT64_MAX;
     if (source->where != NULL)

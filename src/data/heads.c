@@ -155,6 +155,32 @@ out:
     return status;
 }
 
+static mimus_status copy_head(mimus_head *out, const mimus_head *from) {
+    mimus_status status = MIMUS_OK;
+    MIMUS_TRY(mimus__text_copy((char **)&out->name, from->name));
+    out->actions = from->actions;
+    if (from->action_names != NULL)
+        MIMUS_TRY(mimus__heads_name_actions(out, from->action_names, from->actions));
+out:
+    return status;
+}
+
+mimus_status mimus__heads_like(mimus_head **out, const mimus_schema *like, uint32_t count) {
+    mimus_status status = MIMUS_OK;
+    mimus_head *heads = NULL;
+    *out = NULL;
+    if (like == NULL || like->heads != count)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__alloc(&heads, count, sizeof *heads));
+    for (uint32_t h = 0; h < count; h++)
+        MIMUS_TRY(copy_head(&heads[h], &like->head[h]));
+    *out = heads;
+    heads = NULL;
+out:
+    mimus__heads_free(heads, count);
+    return status;
+}
+
 mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,
                               uint64_t mask_width) {
     uint64_t total = total_actions(heads, count);

@@ -16,6 +16,10 @@ mimus_status mimus__heads_parse(mimus_head **out, uint32_t *count, const char *t
 mimus_status mimus__heads_infer(mimus_head **out, const int64_t *largest, uint32_t count,
                                 uint64_t mask_width);
 
+/* Copies of the heads of `like`, when it has `count` of them; else, or without it (NULL), `*out` is
+ * NULL. Without the bins. */
+mimus_status mimus__heads_like(mimus_head **out, const mimus_schema *like, uint32_t count);
+
 /* MIMUS_ERR_ARGUMENT unless stated heads are as many as the columns of labels, have as many actions
  * as the masks are wide (0: no masks), and no names for actions that are bins. */
 mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t columns,

@@ -16,6 +16,9 @@ struct mimus__sink {
                            const uint8_t *legal, float weight);
     mimus_status (*end_episode)(mimus__sink *sink);
     mimus__bins *bins; /* what becomes of continuous actions (bins.h), the sink's; or NULL */
+    /* What the samples are judged by, borrowed; or NULL: its heads stand for what a file does not
+     * say of its own (mimus__heads_like). */
+    const mimus_schema *like;
 };
 
 mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema);

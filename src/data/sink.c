@@ -172,6 +172,7 @@ mimus_status mimus__chunk_sink_prepare(mimus__chunk_sink *sink, const mimus_sour
     mimus_status status = MIMUS_OK;
     const char *wanted = mimus__reader_option_value(source->options, "bin");
     mimus__bins **bins = &sink->sink.bins;
+    sink->sink.like = like;
     if (like != NULL && has_bins(like))
         return mimus__bins_from_schema(bins, like);
     if (wanted == NULL)

@@ -61,8 +61,8 @@ mimus_status mimus__file_sink_commit(mimus__file_sink *sink, const json_t *metad
 void mimus__file_sink_clear(mimus__file_sink *sink);
 
 /* Before the files of a source are read: make the bins that the option bin asks for, from all files
- * together; or take those of `like` (may be NULL), a schema that the samples are to have. The sink
- * owns them. */
+ * together; or take those of `like` (may be NULL), a schema that the samples are to have, and which
+ * stays until they were read. The sink owns the bins. */
 mimus_status mimus__chunk_sink_prepare(mimus__chunk_sink *sink, const mimus_source *source,
                                        const mimus_schema *like, const mimus_watch *watch);
 

@@ -75,6 +75,16 @@ run 0 train --resume same --patience 9 --json
 refused 2 'cannot change' train --resume same --batch 7
 run 1 train --resume same long.rec --epochs 7 -q
 says err "same: was trained on recording"
+# A run remembers which parts it was made of, and is judged on them.
+parts="--where move!=left --episodes 5: --limit 900"
+run 0 train play.rec -o part $small $parts -q
+run 0 train --resume part --epochs 4 --json
+[ "$("$json" epochs_run <out)" = 1 ] || fail "$ran: not one more epoch"
+run 1 train --resume part play.rec --epochs 5 -q
+says err "part: was trained on recording"
+run 0 eval part play.rec $parts --part held-out
+run 2 eval part play.rec --part held-out
+says err "judge it whole"
 mv same/config.json config.json
 refused 1 'same/config.json: ' train --resume same --epochs 8
 run 0 train --resume same -q # puts the settings of the checkpoint back

@@ -40,7 +40,8 @@ static const mimus__reader_option csv_options[] = {
 typedef struct reading {
     const char *path;
     const char *const *options;
-    mimus__bins *bins; /* borrowed, or NULL */
+    mimus__bins *bins;        /* borrowed, or NULL */
+    const mimus_schema *like; /* that the samples are judged by, or NULL */
     const mimus_watch *watch;
     mimus__csv_table table;
     char *where_actions;
@@ -70,7 +71,7 @@ enum { STEP = 1024 }; /* rows between two looks at the clock */
 
 /* ------------------------------------------------------------------- heads */
 
-/* What the option heads says; what it does not name has the column's name. */
+/* What the option heads says, or who judges; a head without a name has the column's. */
 static mimus_status state_heads(reading *r) {
     mimus_status status = MIMUS_OK;
     const char *stated = option(r, "heads");
@@ -82,10 +83,12 @@ static mimus_status state_heads(reading *r) {
         if (status != MIMUS_OK)
             return mimus__fail_prefix(status, "%s", r->path);
     } else {
-        MIMUS_TRY(mimus__alloc(&r->heads, actions->count, sizeof *r->heads));
         r->head_count = actions->count;
+        MIMUS_TRY(mimus__heads_like(&r->heads, r->like, r->head_count));
     }
-    r->inferred = stated == NULL;
+    r->inferred = r->heads == NULL;
+    if (r->inferred)
+        MIMUS_TRY(mimus__alloc(&r->heads, r->head_count, sizeof *r->heads));
     for (uint32_t h = 0; h < r->head_count; h++) {
         const char *name = r->table.names != NULL ? r->table.names[actions->column[h]] : "";
         if (r->heads[h].name == NULL && *name != '\0')
@@ -425,7 +428,8 @@ out:
 static mimus_status csv_read(const char *path, const char *const *options, mimus__sink *sink,
                              const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    reading r = {.path = path, .options = options, .bins = sink->bins, .watch = watch};
+    reading r = {
+        .path = path, .options = options, .bins = sink->bins, .like = sink->like, .watch = watch};
     MIMUS_TRY(open_reading(&r));
     MIMUS_TRY(find_heads(&r));
     MIMUS_TRY(begin(&r, sink));

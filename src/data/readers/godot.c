@@ -42,7 +42,8 @@ typedef struct space {
 typedef struct reading {
     const char *path;
     const char *const *options;
-    mimus__bins *bins; /* borrowed, or NULL */
+    mimus__bins *bins;        /* borrowed, or NULL */
+    const mimus_schema *like; /* that the samples are judged by, or NULL */
     const mimus_watch *watch;
     mimus__json_stream stream;
     uint64_t trajectory; /* the present one */
@@ -456,6 +457,10 @@ out:
 static mimus_status find_heads(reading *r) {
     mimus_status status = MIMUS_OK;
     MIMUS_TRY(check_labels(r));
+    if (r->heads == NULL && r->spaces == 0) {
+        r->head_count = r->columns;
+        MIMUS_TRY(mimus__heads_like(&r->heads, r->like, r->head_count));
+    }
     if (r->heads == NULL)
         MIMUS_TRY(r->spaces > 0 ? adopt_space(r) : infer_heads(r));
     for (uint32_t h = 0; h < r->head_count; h++)
@@ -497,6 +502,7 @@ static mimus_status godot_read(const char *path, const char *const *options, mim
     reading r = {.path = path,
                  .options = options,
                  .bins = sink->bins,
+                 .like = sink->like,
                  .watch = watch,
                  .stream = {.descriptor = -1},
                  .sink = sink};

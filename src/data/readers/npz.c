@@ -79,6 +79,7 @@ typedef struct reading {
     mimus__archive archive;
     const char *const *options;
     mimus__bins *bins; /* borrowed, or NULL: then the actions are read as labels, else as numbers */
+    const mimus_schema *like; /* that the samples are judged by, or NULL */
     const mimus_watch *watch;
     mimus__column column[COLUMNS]; /* one that is not there is not open */
     mimus__column dones[DEFAULTS];
@@ -164,7 +165,7 @@ static mimus_status open_bins(reading *r) {
     if (r->bins == NULL)
         return MIMUS_OK;
     MIMUS_TRY(mimus__alloc(&names, actions->width, sizeof *names));
-    for (uint32_t h = 0; h < r->head_count && h < actions->width; h++)
+    for (uint32_t h = 0; r->heads != NULL && h < r->head_count && h < actions->width; h++)
         names[h] = r->heads[h].name;
     const mimus__action_columns columns = {
         .where = actions->where, .count = (uint32_t)actions->width, .names = names};
@@ -271,7 +272,7 @@ out:
     return status;
 }
 
-/* What the option heads says, and the bins of the columns, which heads may name. */
+/* What the option heads says, or who judges, and the bins of the columns, which heads may name. */
 static mimus_status state_heads(reading *r) {
     mimus_status status = MIMUS_OK;
     const char *stated = mimus__reader_option_value(r->options, "heads");
@@ -279,7 +280,13 @@ static mimus_status state_heads(reading *r) {
         status = mimus__heads_parse(&r->heads, &r->head_count, stated);
     if (status != MIMUS_OK)
         return mimus__fail_prefix(status, "%s", r->archive.path);
-    return open_bins(r);
+    if (stated == NULL) {
+        r->head_count = (uint32_t)r->column[ACTIONS].width;
+        MIMUS_TRY(mimus__heads_like(&r->heads, r->like, r->head_count));
+    }
+    MIMUS_TRY(open_bins(r));
+out:
+    return status;
 }
 
 /* With bins, a head has as many actions as there are, whatever was stated. */
@@ -545,7 +552,7 @@ out:
 static mimus_status npz_read(const char *path, const char *const *options, mimus__sink *sink,
                              const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
-    reading r = {.options = options, .bins = sink->bins, .watch = watch};
+    reading r = {.options = options, .bins = sink->bins, .like = sink->like, .watch = watch};
     MIMUS_TRY(reading_open(&r, path));
     MIMUS_TRY(begin(&r, sink));
     MIMUS_TRY(read_samples(&r, sink));
