@@ -57,8 +57,11 @@ START_TEST(every_target_writes_its_file) {
     test_ok(mimus__json_parse(&json, report, strlen(report), "report"));
     ck_assert_str_eq(json_string_value(json_object_get(json, "target")), target.name);
     ck_assert_int_eq(json_integer_value(json_object_get(json, "epoch")), 4);
-    ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(json, "check"), "samples")),
-                     10000);
+    const bool runs = strcmp(target.name, "c") != 0 && strcmp(target.name, "npz") != 0;
+    const json_t *check = json_object_get(json, "check");
+    ck_assert_int_eq(json_integer_value(json_object_get(check, "samples")), runs ? 10000 : 0);
+    ck_assert_str_eq(json_string_value(json_object_get(check, "which")),
+                     runs ? "made up" : "numbers");
     test_fails(mimus_export(model, out, &options, NULL, NULL), MIMUS_ERR_IO, "is there already");
     json_decref(json);
     mimus_free(report);
@@ -117,6 +120,9 @@ START_TEST(the_recording_has_to_fit) {
                             &(mimus_export_options){.target = "unity", .check = &source}, NULL,
                             NULL),
                MIMUS_ERR_SCHEMA, "other.rec");
+    test_fails(mimus_export(model, test_folder_path("policy.c"),
+                            &(mimus_export_options){.target = "c", .check = &source}, NULL, NULL),
+               MIMUS_ERR_ARGUMENT, "c is not tried on samples");
 }
 END_TEST
 

@@ -175,6 +175,40 @@ START_TEST(observations_have_to_fit) {
 }
 END_TEST
 
+/* Sizes of the sensors as a text: "2 1", or "-" where the names say nothing. */
+static const char *sensors_of(uint32_t senses, const char *const *names) {
+    static char text[64];
+    const mimus_schema schema = {
+        .senses = senses, .sense_names = names, .heads = 1, .head = test_heads};
+    uint32_t *size, count;
+    test_ok(mimus__onnx_sensors(&size, &count, &schema));
+    snprintf(text, sizeof text, "%s", size != NULL ? "" : "-");
+    for (uint32_t i = 0; i < count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%u", i > 0 ? " " : "",
+                 size[i]);
+    free(size);
+    return text;
+}
+#define sensors(...)                                                                               \
+    sensors_of(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                             \
+               (const char *[]){__VA_ARGS__})
+
+START_TEST(sensors_are_told_by_their_senses_names) {
+    ck_assert_str_eq(sensors("Rays[0]", "Rays[1]", "Rays[2]", "Speed", "Walls[0]", "Walls[1]"),
+                     "3 1 2");
+    ck_assert_str_eq(sensors("a[0]"), "1");
+    ck_assert_str_eq(sensors("a[0]", "a[0]", "a[1]"), "1 2");
+    ck_assert_str_eq(sensors("a[b][0]", "a[b][1]"), "2");
+    ck_assert_str_eq(sensors("x", "y", "speed"), "-");
+    ck_assert_str_eq(sensors("a[0]", "a[2]"), "-");
+    ck_assert_str_eq(sensors("a[1]", "a[2]"), "-");
+    ck_assert_str_eq(sensors("a[0]", "b[1]"), "-");
+    ck_assert_str_eq(sensors("a[0]", "ab[1]"), "-");
+    ck_assert_str_eq(sensors("a[]", "a[x]", "[99999999999999999999]", ""), "-");
+    ck_assert_str_eq(sensors_of(3, NULL), "-");
+}
+END_TEST
+
 /* ------------------------------------------------------------------- wrong */
 
 /* The model with one thing changed. */
@@ -359,6 +393,7 @@ int main(void) {
     tcase_add_test(all, the_interpreter_computes_the_reference);
     tcase_add_test(all, a_head_without_a_legal_action_gives_none);
     tcase_add_test(all, observations_have_to_fit);
+    tcase_add_test(all, sensors_are_told_by_their_senses_names);
     tcase_add_loop_test(all, what_is_not_the_policy_is_found, 0, CHANGES);
     tcase_add_test(all, an_illegal_draw_is_found);
     tcase_add_test(all, damage_does_no_harm);

@@ -468,7 +468,7 @@ END_TEST
 /* -------------------------------------------------------------------- memory */
 
 /* The linker sends every request of this program here (tests/CMakeLists.txt). */
-static unsigned long requests;
+static _Atomic unsigned long requests; /* threads allocate too */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);

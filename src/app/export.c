@@ -19,6 +19,7 @@ typedef struct exporter {
     mimus_policy *policy;
     const mimus_export_options *options;
     mimus__onnx_inputs inputs;
+    uint32_t *sensors;          /* what `inputs` are, where the senses' names say it */
     mimus__csource_names names; /* for C */
     mimus__samples samples;
     mimus__phase phase;
@@ -32,6 +33,7 @@ typedef struct target {
     mimus_target about;
     mimus_status (*write)(const exporter *e, FILE *stream);
     mimus_status (*check)(exporter *e, const char *bytes, size_t size);
+    bool runs; /* check runs it on samples; else it compares the numbers */
 } target;
 
 /* ----------------------------------------------------------------- targets */
@@ -111,18 +113,24 @@ static mimus_status check_npz(exporter *e, const char *bytes, size_t size) {
 static const target targets[] = {
     {{"onnxruntime", "policy.onnx", "ONNX for onnxruntime and other general engines"},
      write_runtime,
-     check_runtime},
+     check_runtime,
+     true},
     {{"unity", "policy.onnx", "ONNX for Unity ML-Agents, as its own trainer exports it"},
      write_unity,
-     check_unity},
-    {{"godot", "policy.onnx", "ONNX for the Godot RL Agents add-on"}, write_godot, check_godot},
-    {{"c", "policy.c", "a .c and a .h that need nothing but C99"}, write_c, check_c},
+     check_unity,
+     true},
+    {{"godot", "policy.onnx", "ONNX for the Godot RL Agents add-on"},
+     write_godot,
+     check_godot,
+     true},
+    {{"c", "policy.c", "a .c and a .h that need nothing but C99"}, write_c, check_c, false},
     {{"safetensors", "policy.safetensors", "weights and normalisation for Python; a checkpoint"},
      write_safetensors,
-     check_safetensors},
-    {{"npz", "policy.npz", "weights and normalisation, for NumPy"}, write_npz, check_npz},
+     check_safetensors,
+     true},
+    {{"npz", "policy.npz", "weights and normalisation, for NumPy"}, write_npz, check_npz, false},
 };
-static const target c_header = {{"c", "policy.h", ""}, write_header, check_header};
+static const target c_header = {{"c", "policy.h", ""}, write_header, check_header, false};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 bool mimus_export_describe(size_t index, mimus_target *out) {
@@ -180,6 +188,23 @@ static void tell_about_gelu(const exporter *e, const mimus_watch *watch) {
     if (e->model->shape.activation == MIMUS__GELU && e->model->shape.layers > 1)
         mimus__watch_message(watch, "gelu needs ML-Agents 3 or later: Barracuda, which ML-Agents 2 "
                                     "runs models with, has no Erf; train with relu or tanh for it");
+}
+
+/* Unity wants an input a sensor; recordings of its own name senses by them. */
+static mimus_status find_sensors(exporter *e, const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    uint32_t count;
+    if (e->inputs.count > 0)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__onnx_sensors(&e->sensors, &count, e->model->schema));
+    if (count > 1)
+        mimus__watch_message(watch,
+                             "%u observations, as the senses are named (\"%s\" is the first's); "
+                             "--observations says another division",
+                             count, e->model->schema->sense_names[0]);
+    e->inputs = (mimus__onnx_inputs){e->sensors, count};
+out:
+    return status;
 }
 
 static mimus_status open_model(exporter *e, const mimus_watch *watch) {
@@ -306,7 +331,8 @@ static mimus_status make_report(char **report, const exporter *e, const target *
     MIMUS_TRY(mimus__json_set(json, "stack", json_integer(e->model->shape.stack)));
     MIMUS_TRY(mimus__json_set(json, "heads", json_integer(e->model->schema->heads)));
     MIMUS_TRY(mimus__json_set(check, "samples", json_integer(e->samples.count)));
-    MIMUS_TRY(mimus__json_set(check, "which", json_string(e->samples.which)));
+    MIMUS_TRY(
+        mimus__json_set(check, "which", json_string(to->runs ? e->samples.which : "numbers")));
     MIMUS_TRY(mimus__json_set(check, "logit_difference", mimus__json_number(e->trial.difference)));
     MIMUS_TRY(mimus__json_set(check, "ties", json_integer((json_int_t)e->trial.ties)));
     MIMUS_TRY(mimus__json_set(json, "check", json_incref(check)));
@@ -321,6 +347,11 @@ static mimus_status prepare(exporter *e, const char *path, const target *to,
                             const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus_export_options *options = e->options;
+    if (!to->runs && options->check != NULL)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "%s is not tried on samples: its numbers are compared; leave the "
+                           "recording out",
+                           to->about.name);
     if (to->write == write_c)
         MIMUS_TRY(mimus__csource_names_init(&e->names, path));
     e->inputs = (mimus__onnx_inputs){options->observations, (uint32_t)options->observation_count};
@@ -328,9 +359,12 @@ static mimus_status prepare(exporter *e, const char *path, const target *to,
     MIMUS_TRY(check_path(e, path));
     if (e->names.header != NULL)
         MIMUS_TRY(check_path(e, e->names.header));
-    if (to->write == write_unity)
+    if (to->write == write_unity) {
         tell_about_gelu(e, watch);
-    MIMUS_TRY(get_samples(e, watch));
+        MIMUS_TRY(find_sensors(e, watch));
+    }
+    if (to->runs)
+        MIMUS_TRY(get_samples(e, watch));
     e->phase = mimus__phase_begin(watch, "check", e->samples.count);
     e->trial = (mimus__trial){
         .model = e->model, .policy = e->policy, .samples = &e->samples, .phase = &e->phase};
@@ -361,6 +395,7 @@ out:
     mimus__model_free(e.model);
     mimus__csource_names_clear(&e.names);
     json_decref(e.files);
+    free(e.sensors);
     free(e.file);
     return status;
 }

@@ -39,10 +39,23 @@ typedef struct export_request {
     bool force, raw, quiet;
 } export_request;
 
+static void show_check(const json_t *check) {
+    double ties = cli_number(check, "ties");
+    if (cli_number(check, "samples") == 0) {
+        puts("read back, its numbers are the policy's");
+        return;
+    }
+    printf("tried on %s (%s): it chooses what the policy chooses",
+           human_things(cli_number(check, "samples"), "sample").text, cli_text(check, "which"));
+    if (ties > 0)
+        printf(", but for %s", human_things(ties, "tie").text);
+    printf("; logits differ by %s at most\n",
+           human_figure(cli_number(check, "logit_difference")).text);
+}
+
 static void show_report(const json_t *report) {
     size_t i;
-    const json_t *file, *check = json_object_get(report, "check");
-    double ties = cli_number(check, "ties");
+    const json_t *file;
     json_array_foreach(json_object_get(report, "files"), i, file) {
         char *name = human_text(json_string_value(file), SIZE_MAX);
         printf("%s%s", i > 0 ? ", " : "", name);
@@ -50,12 +63,7 @@ static void show_report(const json_t *report) {
     }
     printf(": %s, for %s; ", human_bytes(cli_number(report, "bytes")).text,
            cli_text(report, "target"));
-    printf("tried on %s (%s): it chooses what the policy chooses",
-           human_things(cli_number(check, "samples"), "sample").text, cli_text(check, "which"));
-    if (ties > 0)
-        printf(", but for %s", human_things(ties, "tie").text);
-    printf("; logits differ by %s at most\n",
-           human_figure(cli_number(check, "logit_difference")).text);
+    show_check(json_object_get(report, "check"));
 }
 
 static const char *target_at(const void *user, size_t index) {

@@ -72,6 +72,7 @@ static void overview(void) {
          "  mimus train play.rec -o run --hidden 128,128 --epochs 20\n"
          "  mimus eval run other.rec --confusion\n"
          "  mimus report run other-run -o report.html\n"
+         "  mimus export run -o policy.onnx --for unity\n"
          "\n"
          "Results go to standard output, progress and errors to standard error.\n"
          "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 no device, or it failed;\n"

@@ -91,7 +91,7 @@ static void put_array(FILE *stream, const float *values, size_t count) {
 
 /* The arrays of the source, in their order. */
 typedef struct array {
-    char name[16];
+    char name[24];
     const float *values[2]; /* the second follows the first */
     size_t count[2];
 } array;
@@ -177,8 +177,8 @@ mimus_status mimus__csource_check(const char *text, const mimus__model *model, c
     array arrays[MAX_ARRAYS];
     size_t count = list_arrays(arrays, model);
     for (size_t i = 0; i < count; i++) {
-        char opening[64];
-        snprintf(opening, sizeof opening, "static const float %.15s[%zu] = {", arrays[i].name,
+        char opening[96];
+        snprintf(opening, sizeof opening, "static const float %.23s[%zu] = {", arrays[i].name,
                  arrays[i].count[0] + arrays[i].count[1]);
         text = strstr(text, opening);
         if (text != NULL)

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "onnx_graph.h"
+#include "text.h"
 
 #include <assert.h>
 #include <float.h>
@@ -65,6 +66,54 @@ uint32_t mimus__onnx_column(const mimus__shape *shape, const mimus__onnx_inputs 
         before += size;
     }
     return column;
+}
+
+/* The number at the end of "Rays[12]", and how long the name before it is; -1 without one. */
+static int64_t number_of(const char *name, size_t *length) {
+    const char *bracket = strrchr(name, '[');
+    uint64_t number;
+    char digits[12];
+    *length = strlen(name);
+    if (bracket == NULL || name[*length - 1] != ']' || name + *length - bracket - 2 < 1 ||
+        (size_t)(name + *length - bracket - 2) >= sizeof digits)
+        return -1;
+    snprintf(digits, sizeof digits, "%.*s", (int)(name + *length - bracket - 2), bracket + 1);
+    if (!mimus__text_to_u64(digits, &number) || number > UINT32_MAX)
+        return -1;
+    *length = (size_t)(bracket - name);
+    return (int64_t)number;
+}
+
+mimus_status mimus__onnx_sensors(uint32_t **size, uint32_t *count, const mimus_schema *schema) {
+    mimus_status status = MIMUS_OK;
+    uint32_t *sizes = NULL, sensors = 0;
+    bool numbered = false, in_order = schema->sense_names != NULL;
+    size_t before = 0; /* length of the latest sensor's name */
+    *size = NULL;
+    *count = 0;
+    MIMUS_TRY(mimus__alloc(&sizes, schema->senses, sizeof *sizes));
+    for (uint32_t i = 0; in_order && i < schema->senses; i++) {
+        size_t length;
+        int64_t number = number_of(schema->sense_names[i], &length);
+        bool goes_on = number > 0;
+        numbered = numbered || number >= 0;
+        in_order =
+            !goes_on || (sensors > 0 && number == sizes[sensors - 1] && length == before &&
+                         memcmp(schema->sense_names[i], schema->sense_names[i - 1], length) == 0);
+        if (!goes_on)
+            sizes[sensors++] = 0;
+        if (in_order)
+            sizes[sensors - 1]++;
+        before = length;
+    }
+    if (in_order && numbered) {
+        *size = sizes;
+        *count = sensors;
+        sizes = NULL;
+    }
+out:
+    free(sizes);
+    return status;
 }
 
 static mimus_status check_inputs(const mimus__model *model, mimus__onnx_target target,

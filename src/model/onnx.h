@@ -28,6 +28,11 @@ typedef struct mimus__onnx_inputs {
 mimus_status mimus__onnx_write(FILE *stream, const mimus__model *model, mimus__onnx_target target,
                                const mimus__onnx_inputs *inputs);
 
+/* The sensors that senses were recorded from, by their names, as the reader of .demo files gives
+ * them: "Rays[0]", "Rays[1]", ..., "Speed" are 2 and 1. `*size` (to be freed) stays NULL where no
+ * name has a number, or where the numbers do not count from 0. */
+mimus_status mimus__onnx_sensors(uint32_t **size, uint32_t *count, const mimus_schema *schema);
+
 /* Where column `column` of the inputs, laid side by side, stands among the network's inputs: with
  * several inputs each stacks by itself. */
 uint32_t mimus__onnx_column(const mimus__shape *shape, const mimus__onnx_inputs *inputs,

@@ -61,10 +61,10 @@ static uint8_t *bools(const tensor *t) {
 static mimus_status shape_tensor(tensor *out, int type, uint32_t rank, size_t rows,
                                  size_t columns) {
     mimus_status status = MIMUS_OK;
-    free(out->data);
-    out->data = NULL;
     if (columns > 0 && rows > SIZE_MAX / columns)
         return mimus__fail(MIMUS_ERR_FORMAT, "value \"%s\" is too large", out->name);
+    free(out->data);
+    out->data = NULL;
     MIMUS_TRY(mimus__alloc(&out->data, rows * columns, element_bytes(type)));
     out->type = type;
     out->rank = rank;

@@ -96,7 +96,8 @@ static void forward(const mimus_policy *policy, rows *all) {
             y[r] = x[r] == all->scratch[r] ? all->scratch[r] + policy->widest : all->scratch[r];
         }
     }
-    memcpy(all->logits, x, sizeof all->logits);
+    for (uint32_t r = 0; r < all->count; r++)
+        all->logits[r] = x[r];
 }
 
 /* Rows of an array (n, K * S), from `first` on, with scratch (ROWS, 2, widest). */
@@ -105,7 +106,7 @@ static rows rows_of(const mimus_policy *policy, const float *senses, size_t firs
     rows all = {.count = n - first < ROWS ? (uint32_t)(n - first) : ROWS};
     for (uint32_t r = 0; r < all.count; r++) {
         all.senses[r] = senses + (first + r) * policy->shape.width[0];
-        all.scratch[r] = scratch + 2 * r * policy->widest;
+        all.scratch[r] = scratch + (size_t)r * 2 * policy->widest;
     }
     return all;
 }
@@ -115,7 +116,7 @@ mimus_status mimus__policy_logits(const mimus_policy *policy, size_t n, const fl
     mimus_status status = MIMUS_OK;
     size_t outputs = policy->shape.width[policy->shape.layers];
     float *scratch = NULL;
-    MIMUS_TRY(mimus__alloc(&scratch, ROWS * 2 * policy->widest, sizeof *scratch));
+    MIMUS_TRY(mimus__alloc(&scratch, (size_t)ROWS * 2 * policy->widest, sizeof *scratch));
     for (size_t first = 0; first < n; first += ROWS) {
         rows all = rows_of(policy, x, first, n, scratch);
         forward(policy, &all);
@@ -471,7 +472,7 @@ mimus_status mimus_batch_new(mimus_batch **out, const mimus_policy *policy, uint
     MIMUS_TRY(mimus__alloc(&batch, 1, sizeof *batch));
     batch->policy = policy;
     batch->rng.seed = seed;
-    MIMUS_TRY(mimus__alloc(&batch->scratch, ROWS * 2 * policy->widest, sizeof(float)));
+    MIMUS_TRY(mimus__alloc(&batch->scratch, (size_t)ROWS * 2 * policy->widest, sizeof(float)));
     *out = batch;
     batch = NULL;
 out:

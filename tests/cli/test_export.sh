@@ -79,6 +79,7 @@ run 0 export plain.safetensors -o again.safetensors --for safetensors -q
 cmp -s plain.safetensors again.safetensors || fail "an export of an export differs"
 run 0 export run -o policy.npz --for npz
 says out "policy.npz: "
+says out "for npz; read back, its numbers are the policy's"
 
 # ------------------------------------------------------------------------- C
 strict="-std=c99 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
