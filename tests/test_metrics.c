@@ -94,6 +94,23 @@ START_TEST(hand_computed_numbers_come_out) {
 }
 END_TEST
 
+START_TEST(bins_are_called_by_their_values) {
+    static const float edges[] = {-0.25F, 1e6F}, values[] = {-0.5F, 1.0F / 3, 2e6F};
+    static const char *const names[] = {"-0.5", "0.3333", "2e+06"};
+    const mimus_head head = {.actions = 3, .bin_edges = edges, .bin_values = values};
+    const mimus_schema schema = {.senses = 1, .heads = 1, .head = &head};
+    mimus__metrics *metrics;
+    json_t *json;
+    test_ok(mimus__metrics_new(&metrics, &schema, UINT32_MAX));
+    test_ok(mimus__metrics_json(&json, metrics));
+    const json_t *found = json_object_get(head_of(json, 0), "actions");
+    for (size_t a = 0; a < 3; a++)
+        ck_assert_str_eq(json_string_value(json_array_get(found, a)), names[a]);
+    json_decref(json);
+    mimus__metrics_free(metrics);
+}
+END_TEST
+
 START_TEST(nothing_counted_is_null) {
     mimus__metrics *metrics;
     json_t *json;
@@ -469,6 +486,7 @@ int main(void) {
     tcase_add_test(all, hand_computed_numbers_come_out);
     tcase_add_test(all, nothing_counted_is_null);
     tcase_add_test(all, broken_logits_are_refused_whole);
+    tcase_add_test(all, bins_are_called_by_their_values);
     tcase_add_test(all, huge_confusion_matrices_are_refused);
     tcase_add_test(all, extreme_logits_are_exact);
     tcase_add_test(all, standard_errors_are_over_episodes);

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,12 +360,16 @@ out:
     return status;
 }
 
-/* A matrix is read by names. */
+/* A matrix is read by names; bins are called by their values. */
 static mimus_status set_action_names(json_t *json, const mimus_head *of) {
     mimus_status status = MIMUS_OK;
     json_t *names = json_array();
-    for (uint32_t a = 0; a < of->actions; a++)
-        MIMUS_TRY(mimus__json_append(names, json_string(of->action_names[a])));
+    for (uint32_t a = 0; a < of->actions; a++) {
+        char value[32];
+        snprintf(value, sizeof value, "%.4g", (double)mimus_head_value(of, (uint16_t)a));
+        const char *name = of->action_names != NULL ? of->action_names[a] : value;
+        MIMUS_TRY(mimus__json_append(names, json_string(name)));
+    }
     MIMUS_TRY(mimus__json_set(json, "actions", json_incref(names)));
 out:
     json_decref(names);
@@ -416,7 +421,7 @@ static mimus_status head_json(json_t **out, const head_sums *head, const mimus_h
     MIMUS_TRY(mimus__json_set(json, "majority", mean((double)most(head->labels, of->actions), n)));
     MIMUS_TRY(mimus__json_set(json, "uniform_legal", mean(head->uniform, n)));
     MIMUS_TRY(set_reliability(json, head->bins, n));
-    if (head->confusion != NULL && of->action_names != NULL)
+    if (head->confusion != NULL && (of->action_names != NULL || of->bin_values != NULL))
         MIMUS_TRY(set_action_names(json, of));
     if (head->confusion != NULL)
         MIMUS_TRY(set_confusion(json, head->confusion, of->actions));
