@@ -15,7 +15,7 @@ TEXT
 run="gcc libc6-dev cmake ninja-build pkg-config libjs-chart.js
     opencl-headers ocl-icd-libopencl1 pocl-opencl-icd libclblast-dev
     libjansson-dev libzip-dev libxxhash-dev libprotobuf-c-dev protobuf-c-compiler
-    zlib1g-dev libcsv-dev"
+    libhdf5-dev zlib1g-dev libcsv-dev"
 test="g++ clang clang-format clang-tidy shellcheck check valgrind python3-venv"
 # Some distributions lack these, or have them inside of another package.
 optional="libclang-rt-dev clang-format-14 clang-tidy-14 oclgrind chromium-driver"

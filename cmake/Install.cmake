@@ -23,6 +23,7 @@ if(NOT BUILD_SHARED_LIBS)
     "find_dependency(PkgConfig)\n"
     "pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)\n"
     "pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)\n"
+    "pkg_search_module(HDF5 REQUIRED IMPORTED_TARGET hdf5-serial hdf5)\n"
     "pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)\n"
     "pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)\n"
     "pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)\n")
@@ -46,6 +47,6 @@ function(mimus_pkgconfig library description packages libraries)
 endfunction()
 file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 mimus_pkgconfig(mimus "Trains policies from recorded play on any OpenCL device"
-  "jansson libxxhash libzip libprotobuf-c zlib" "-lcsv -lm -l${CMAKE_DL_LIBS}")
+  "jansson libxxhash libzip libprotobuf-c ${HDF5_MODULE_NAME} zlib" "-lcsv -lm -l${CMAKE_DL_LIBS}")
 mimus_pkgconfig(mimus-policy "Records play and runs trained policies in a game, without OpenCL"
   "jansson libxxhash" "-lm")

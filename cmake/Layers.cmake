@@ -45,7 +45,8 @@ function(mimus_library name)
   target_link_libraries(${name} PRIVATE ${LIBRARY_LINK})
   target_link_options(${name} PRIVATE -Wl,--gc-sections)
   if(MIMUS_SANITIZE) # holds on to everything, and its run time comes with the program
-    target_link_libraries(${name} PRIVATE PkgConfig::LIBZIP PkgConfig::PROTOBUF_C PkgConfig::ZLIB csv)
+    target_link_libraries(${name} PRIVATE
+      PkgConfig::LIBZIP PkgConfig::HDF5 PkgConfig::PROTOBUF_C PkgConfig::ZLIB csv)
   else()
     target_link_options(${name} PRIVATE -Wl,--no-undefined)
   endif()

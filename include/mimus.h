@@ -241,7 +241,7 @@ MIMUS_API mimus_status mimus_batch_probabilities(mimus_batch *batch, size_t coun
  * thread that made the long call. */
 typedef struct mimus_progress {
     const char *phase;      /* "scan", "import", "load", "audit", "upload", "prepare", "train",
-                               "eval", "measure", "reference", "check" */
+                               "eval", "measure", "reference", "check", "write" */
     uint64_t done, total;   /* samples, of the whole phase (train: of all epochs) */
     double seconds;         /* since the phase began */
     uint32_t epoch, epochs; /* 0 outside training; the first epoch is 1 */
@@ -299,6 +299,13 @@ MIMUS_API bool mimus_format_describe(size_t index, mimus_format *out);
  * of the inputs is refused with MIMUS_ERR_ARGUMENT. */
 MIMUS_API mimus_status mimus_import(const mimus_source *source, const char *out_path,
                                     const mimus_watch *watch, char **report);
+
+/* Write the samples of `source` in the format that the name of `out_path` ends in, for other
+ * programs: .npz, a NumPy archive, or .h5 or .hdf5, Minari's layout (docs/formats.md). Reading it
+ * back gives the same senses, actions, masks, weights, episodes and names. `*report` (may be NULL)
+ * gets a JSON object of counts; the output is replaced as mimus_import's is. */
+MIMUS_API mimus_status mimus_convert(const mimus_source *source, const char *out_path,
+                                     const mimus_watch *watch, char **report);
 
 /* Describe a recording as a JSON object (docs/json.md). */
 MIMUS_API mimus_status mimus_info(const mimus_source *source, const mimus_watch *watch,

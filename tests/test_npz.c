@@ -481,7 +481,6 @@ START_TEST(readers_are_found) {
         {"", 0, "looks like an empty file"},
         {"\x93NUMPY\1\0", 8, "looks like one NumPy array"},
         {"PK\3\4..............................", 34, "looks like a zip archive"},
-        {"\x89HDF\r\n\x1a\n", 8, "looks like an HDF5 file"},
         {"\1\2\3", 3, "looks like an unknown binary file"},
     };
     const char *path = test_folder_path("thing");

@@ -235,13 +235,14 @@ out:
     return status;
 }
 
-mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path) {
+static mimus_status open_writer(mimus__file_writer *writer, const char *path, bool named) {
     mimus_status status = MIMUS_OK;
     int descriptor = -1;
     *writer = (mimus__file_writer){0};
     MIMUS_TRY(find_target(&writer->path, path));
     MIMUS_TRY(sweep(writer->path));
-    MIMUS_TRY(open_unnamed(&descriptor, writer->path));
+    if (!named)
+        MIMUS_TRY(open_unnamed(&descriptor, writer->path));
     if (descriptor < 0)
         MIMUS_TRY(open_named(&descriptor, writer));
     writer->stream = fdopen(descriptor, "wb");
@@ -253,6 +254,14 @@ out:
     if (status != MIMUS_OK)
         mimus__file_writer_abort(writer);
     return status;
+}
+
+mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *path) {
+    return open_writer(writer, path, false);
+}
+
+mimus_status mimus__file_writer_open_named(mimus__file_writer *writer, const char *path) {
+    return open_writer(writer, path, true);
 }
 
 mimus_status mimus__file_writer_read(mimus__file_writer *writer, char **out, size_t *bytes) {

@@ -29,6 +29,9 @@ mimus_status mimus__file_writer_open(mimus__file_writer *writer, const char *pat
 /* What the file holds so far, read back; `*out` ends in an extra NUL, free with free(). What is
  * written later goes behind it. */
 mimus_status mimus__file_writer_read(mimus__file_writer *writer, char **out, size_t *bytes);
+/* The same with a temporary name from the start, which is writer->temporary: for a library that
+ * opens files by their names. It holds a lock on the file. */
+mimus_status mimus__file_writer_open_named(mimus__file_writer *writer, const char *path);
 /* Both close and free; abort leaves the old file and may follow a commit or a failed open. */
 mimus_status mimus__file_writer_commit(mimus__file_writer *writer);
 void mimus__file_writer_abort(mimus__file_writer *writer);

@@ -108,6 +108,12 @@ static const char *illegal_at(const void *user, size_t index) {
     return index < ILLEGALS ? illegal_names[index] : NULL;
 }
 
+/* --episodes is a list of numbers, or a path: where an HDF5 file has the numbers of its episodes.
+ */
+static bool names_dataset(const char *episodes) {
+    return strchr(episodes, '/') != NULL;
+}
+
 static bool parse_limit(const char *text, uint64_t *out) {
     char *end = NULL;
     errno = 0;
@@ -123,7 +129,12 @@ bool input_source(const cli_input *input, const char *verb, char **paths, int co
                           .options = (const char *const *)input->settings.item};
     size_t illegal = 0;
     out->where = input->where;
-    out->episodes = input->episodes;
+    if (input->episodes != NULL && names_dataset(input->episodes)) {
+        texts_add((cli_texts *)&input->settings, cli_format("episode=%s", input->episodes));
+        out->options = (const char *const *)input->settings.item;
+    } else {
+        out->episodes = input->episodes;
+    }
     if (input->limit != NULL && !parse_limit(input->limit, &out->limit)) {
         cli_usage(verb, "--limit %s: expected a number of samples, 1 or more", input->limit);
         return false;

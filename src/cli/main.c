@@ -20,6 +20,7 @@ typedef struct cli_verb {
 static const cli_verb verbs[] = {
     {"devices", "list the OpenCL devices, or test one", cmd_devices},
     {"import", "write recordings of other formats as one .rec file", cmd_import},
+    {"convert", "write recordings as NumPy .npz or Minari's HDF5, for other programs", cmd_convert},
     {"info", "describe a recording: senses, heads, actions, what is wrong with it", cmd_info},
     {"train", "train a policy on recordings, or go on with a run", cmd_train},
     {"eval", "judge a trained policy on recordings", cmd_eval},

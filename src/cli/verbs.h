@@ -4,6 +4,7 @@
 
 int cmd_devices(int argc, char **argv);
 int cmd_import(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);

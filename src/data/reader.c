@@ -4,10 +4,13 @@
 #include "demo.h"
 #include "file.h"
 #include "godot.h"
+#include "h5_reader.h"
 #include "npz.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,10 +33,8 @@ mimus_status mimus__sink_end_episode(mimus__sink *sink) {
 
 /* In the order of probing: what is recognised by its first bytes stands before what is guessed. */
 static const mimus__reader *const readers[] = {
-    &mimus__npz_reader,
-    &mimus__demo_reader,
-    &mimus__godot_reader,
-    &mimus__csv_reader,
+    &mimus__npz_reader,   &mimus__demo_reader, &mimus__h5_reader,
+    &mimus__godot_reader, &mimus__csv_reader,
 };
 
 const mimus__reader *mimus__reader_at(size_t index) {
@@ -106,6 +107,24 @@ mimus_status mimus__reader_check(const mimus__reader *reader, const char *const 
 
 /* ----------------------------------------------------------------- finding */
 
+mimus_status mimus__reader_file(char **out, const char *path) {
+    mimus_status status = MIMUS_OK;
+    *out = NULL;
+    for (size_t i = 0; mimus__reader_at(i) != NULL && mimus__file_is_folder(path); i++) {
+        const char *const *inside = mimus__reader_at(i)->inside;
+        for (; inside != NULL && *inside != NULL; inside++) {
+            free(*out);
+            MIMUS_TRY(mimus__text_format(out, "%s/%s", path, *inside));
+            if (mimus__file_exists(*out))
+                return MIMUS_OK;
+        }
+    }
+    free(*out);
+    MIMUS_TRY(mimus__text_copy(out, path));
+out:
+    return status;
+}
+
 enum { HEAD_BYTES = 4096 };
 
 static mimus_status read_head(const char *path, uint8_t head[HEAD_BYTES], size_t *bytes) {
@@ -133,7 +152,6 @@ static const signature signatures[] = {
     {"PK\3\4", 4, "a zip archive"},
     {"PK\5\6", 4, "an empty zip archive"},
     {"\x93NUMPY", 6, "one NumPy array (a recording needs senses and actions: save both as .npz)"},
-    {"\x89HDF\r\n\x1a\n", 8, "an HDF5 file"},
     {"\x1f\x8b", 2, "a gzip file"},
     {"\x28\xb5\x2f\xfd", 4, "a Zstandard file"},
     {"\x80\x02", 2, "a Python pickle"},

@@ -33,6 +33,8 @@ typedef struct mimus__reader {
     const char *name;                    /* "npz" */
     const char *label;                   /* "NumPy .npz" */
     const mimus__reader_option *options; /* ends in a NULL key */
+    /* Files that make a folder a recording, ends in NULL; or NULL: none do. */
+    const char *const *inside;
     /* Whether the file of that name with these first bytes looks like this format. */
     bool (*probe)(const char *path, const uint8_t *head, size_t bytes);
     /* Read it all; `options` as in mimus_source, checked (mimus__reader_check) already. Progress is
@@ -44,6 +46,10 @@ typedef struct mimus__reader {
     mimus_status (*observe)(const char *path, const char *const *options, mimus__bins *bins,
                             const mimus_watch *watch);
 } mimus__reader;
+
+/* The file that a path stands for: itself or, where it is a folder, the one in it that a reader
+ * knows to be the recording. A folder that holds none stands for itself. Free with free(). */
+mimus_status mimus__reader_file(char **out, const char *path);
 
 /* By name (MIMUS_ERR_ARGUMENT lists the names), or by probing the file (MIMUS_ERR_FORMAT says
  * what the file looks like and which formats there are). */

@@ -250,8 +250,8 @@ static mimus_status open_file(mimus__recording *recording, mimus__memory_sink *s
     mimus_status status = MIMUS_OK;
     file *opened = &recording->file[recording->files++];
     int descriptor = -1;
-    MIMUS_TRY(mimus__file_open(&descriptor, path));
-    MIMUS_TRY(mimus__text_copy(&opened->path, path));
+    MIMUS_TRY(mimus__reader_file(&opened->path, path));
+    MIMUS_TRY(mimus__file_open(&descriptor, opened->path));
     if (mimus__filter_is_full(filter)) {
         MIMUS_TRY(mimus__json_append(recording->metadata, json_object()));
     } else if (is_rec(descriptor, source->format) && filter != NULL) {

@@ -155,15 +155,18 @@ static mimus_status observe(mimus__bins *bins, const char *path, const mimus_sou
                             const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus__reader *reader = NULL;
+    char *file = NULL;
     if (mimus__recording_is_rec(path, source->format))
         return MIMUS_OK; /* refuses every option when it is opened */
-    MIMUS_TRY(mimus__reader_find(&reader, source->format, path));
+    MIMUS_TRY(mimus__reader_file(&file, path));
+    MIMUS_TRY(mimus__reader_find(&reader, source->format, file));
     MIMUS_TRY(mimus__reader_check(reader, source->options)); /* or it would not know bin */
     if (reader->observe == NULL)
         MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "%s: %s files have no continuous actions to bin",
                               path, reader->name));
-    MIMUS_TRY(reader->observe(path, source->options, bins, watch));
+    MIMUS_TRY(reader->observe(file, source->options, bins, watch));
 out:
+    free(file);
     return status;
 }
 
@@ -189,11 +192,14 @@ mimus_status mimus__sink_read(mimus__sink *sink, const char *path, const mimus_s
                               const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     const mimus__reader *reader = NULL;
-    MIMUS_TRY(mimus__reader_find(&reader, source->format, path));
+    char *file = NULL;
+    MIMUS_TRY(mimus__reader_file(&file, path));
+    MIMUS_TRY(mimus__reader_find(&reader, source->format, file));
     MIMUS_TRY(mimus__reader_check(reader, source->options));
-    status = reader->read(path, source->options, sink, watch);
+    status = reader->read(file, source->options, sink, watch);
     if (status == MIMUS_ERR_SCHEMA) /* the sink's word, which does not know the file */
-        mimus__fail_prefix(status, "%s", path);
+        mimus__fail_prefix(status, "%s", file);
 out:
+    free(file);
     return status;
 }

@@ -26,6 +26,14 @@ sed -n '/^Options for/,/^Examples/s/^ *--\([a-z0-9-]*\).*/\1/p' help | sort -u >
 [ -s readers ] || fail "$ran: no options of the readers"
 [ -z "$(comm -12 settings readers)" ] || fail "settings and readers share: $(comm -12 settings readers)"
 
+# A file that only looks like HDF5, and one that is none at all, whatever it is called.
+printf '\211HDF\r\n\032\n' >bad.h5
+refused 1 "bad.h5: cannot be opened as HDF5" import bad.h5 -o out.rec
+refused 1 "hello.txt: cannot be opened as HDF5" import hello.txt -o out.rec --format hdf5
+refused 2 "hdf5 files have no option" import bad.h5 -o out.rec --set indices=obs
+mkdir folder
+refused 1 "folder: Is a directory" import folder -o out.rec
+
 # ------------------------------------------------------------------- import
 run 0 import "$data/odd.npz" -o odd.rec --heads move:5 --actions=column
 says out "5 samples in 1 episode"

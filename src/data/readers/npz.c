@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "heads.h"
+#include "kept.h"
 #include "npz_archive.h"
 #include "text.h"
 #include "watch.h"
@@ -89,7 +90,8 @@ typedef struct reading {
     uint64_t next_start; /* with indices: where the next episode begins */
     mimus_head *heads;
     uint32_t head_count;
-    bool inferred; /* the heads */
+    bool inferred;      /* the heads */
+    mimus_schema *kept; /* what mimus wrote into it, or NULL */
 } reading;
 
 static void reading_close(reading *r) {
@@ -98,6 +100,7 @@ static void reading_close(reading *r) {
     for (size_t i = 0; i < r->done_count; i++)
         mimus__column_close(&r->dones[i]);
     mimus__heads_free(r->heads, r->head_count);
+    mimus__schema_free(r->kept);
     mimus__archive_close(&r->archive);
 }
 
@@ -272,6 +275,28 @@ out:
     return status;
 }
 
+/* What a recording was before mimus wrote it here. Its actions may be bins already: no bins are
+ * made of these, unless that is asked for. */
+static mimus_status find_schema(reading *r) {
+    mimus_status status = MIMUS_OK;
+    char *text = NULL, *where = NULL;
+    MIMUS_TRY(mimus__archive_text(&r->archive, "schema.json", 32 << 20, &text));
+    MIMUS_TRY(mimus__text_format(&where, "%s: schema.json", r->archive.path));
+    if (text != NULL)
+        MIMUS_TRY(mimus__kept_parse(&r->kept, text, where));
+    if (mimus__kept_has_bins(r->kept) && mimus__reader_option_value(r->options, "bin") == NULL)
+        r->bins = NULL;
+out:
+    free(text);
+    free(where);
+    return status;
+}
+
+static bool schema_fits(const reading *r) {
+    return mimus__kept_fits(r->kept, r->column[SENSES].width, r->column[ACTIONS].width,
+                            r->column[MASKS].width);
+}
+
 /* What the option heads says, or who judges, and the bins of the columns, which heads may name. */
 static mimus_status state_heads(reading *r) {
     mimus_status status = MIMUS_OK;
@@ -293,6 +318,10 @@ out:
 static mimus_status find_heads(reading *r) {
     mimus_status status = MIMUS_OK;
     MIMUS_TRY(state_heads(r));
+    if (r->heads == NULL && schema_fits(r)) {
+        MIMUS_TRY(mimus__kept_heads(&r->heads, r->kept));
+        r->head_count = r->kept->heads;
+    }
     if (r->heads == NULL)
         MIMUS_TRY(infer_heads(r));
     for (uint32_t h = 0; h < r->head_count; h++)
@@ -454,6 +483,7 @@ static mimus_status check_senses(reading *r) {
 static mimus_status reading_open(reading *r, const char *path) {
     mimus_status status = MIMUS_OK;
     MIMUS_TRY(mimus__archive_open(&r->archive, path));
+    MIMUS_TRY(find_schema(r));
     MIMUS_TRY(require_role(r, SENSES));
     MIMUS_TRY(require_role(r, ACTIONS));
     MIMUS_TRY(open_role(r, MASKS));
@@ -474,13 +504,18 @@ out:
 }
 
 static mimus_status begin(const reading *r, mimus__sink *sink) {
-    const mimus_schema schema = {
+    mimus_schema schema = {
         .senses = (uint32_t)r->column[SENSES].width,
         .heads = r->head_count,
         .head = r->heads,
         .masks = has(r, MASKS),
         .weights = has(r, WEIGHTS),
     };
+    if (schema_fits(r)) {
+        schema.sense_names = r->kept->sense_names;
+        if (mimus__reader_option_value(r->options, "heads") == NULL && r->bins == NULL)
+            schema.head = r->kept->head;
+    }
     mimus_status status = mimus__sink_begin(sink, &schema);
     if (status == MIMUS_ERR_SCHEMA && r->inferred)
         mimus__fail(status,

@@ -62,6 +62,37 @@ static mimus_status member_read(zip_file_t *file, const char *where, void *out, 
     return MIMUS_OK;
 }
 
+mimus_status mimus__archive_text(const mimus__archive *archive, const char *member, size_t limit,
+                                 char **out) {
+    mimus_status status = MIMUS_OK;
+    zip_stat_t info;
+    size_t got = 0;
+    char *where = NULL;
+    zip_int64_t index = zip_name_locate(archive->zip, member, 0);
+    zip_file_t *file = index >= 0 ? zip_fopen_index(archive->zip, (zip_uint64_t)index, 0) : NULL;
+    *out = NULL;
+    if (index < 0)
+        return MIMUS_OK;
+    MIMUS_TRY(mimus__text_format(&where, "%s: %s", archive->path, member));
+    if (file == NULL || zip_stat_index(archive->zip, (zip_uint64_t)index, 0, &info) != 0 ||
+        (info.valid & ZIP_STAT_SIZE) == 0)
+        MIMUS_TRY(mimus__fail(MIMUS_ERR_FORMAT, "%s: cannot be opened: %s", where,
+                              zip_strerror(archive->zip)));
+    if (info.size > limit)
+        MIMUS_TRY(mimus__fail(MIMUS_ERR_FORMAT, "%s: more than %zu bytes", where, limit));
+    MIMUS_TRY(mimus__alloc(out, (size_t)info.size + 1, 1));
+    MIMUS_TRY(member_read(file, where, *out, (size_t)info.size, &got));
+out:
+    if (file != NULL)
+        zip_fclose(file);
+    free(where);
+    if (status != MIMUS_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 static mimus_status member_read_header(zip_file_t *file, const char *where, mimus__npy *out) {
     mimus_status status = MIMUS_OK;
     uint8_t header[MIMUS__NPY_HEADER];

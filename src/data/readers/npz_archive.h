@@ -19,6 +19,11 @@ void mimus__archive_close(mimus__archive *archive);
 /* Whether there is an array of that name: "obs" is the member "obs.npy". */
 bool mimus__archive_has(const mimus__archive *archive, const char *array);
 
+/* The content of any member of at most `limit` bytes, with a NUL behind it; NULL when there is no
+ * such member. Free with free(). */
+mimus_status mimus__archive_text(const mimus__archive *archive, const char *member, size_t limit,
+                                 char **out);
+
 /* "obs <f4 (27021, 4), acts <i8 (26964,)": what is there, cut to fit. Returns `text`. */
 const char *mimus__archive_contents(const mimus__archive *archive, char *text, size_t bytes);
 
