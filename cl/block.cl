@@ -6,6 +6,9 @@
  * share a cache set. The gradient of a layer's outputs takes their place once nobody reads them any
  * more.
  *
+ * With SHARED the first matrix and the labels are those that mimus_gather left for all runs, X_LD
+ * floats apart; every run's item then reads the same ones.
+ *
  *   parameters, panels, turned  (R, P) as in cl/layout.clh: biases; weights in panels
  * (cl/panels.clh) gradient  (Z, R, P)    slice z's sum, weights in plain order; overwritten scratch
  * (R, Z, SCRATCH_FLOATS) partial   (R, Z, METRIC_COLUMNS)  sums over each slice's rows, overwritten
@@ -17,6 +20,7 @@
 #include "hyper.clh"
 #include "layout.clh"
 #include "masked_log_softmax.clh"
+#include "parts.clh"
 #include "sampler.clh"
 
 #ifndef BLOCK_ROWS /* a multiple of TILE_ROWS and LANES */
@@ -39,6 +43,9 @@
 #endif
 #ifndef SCRATCH_FLOATS
 #define SCRATCH_FLOATS 65536
+#endif
+#ifndef SHARED /* 1: the batch is gathered already, once for all runs */
+#define SHARED 0
 #endif
 
 #ifndef LOOKAHEAD /* rows to fetch ahead at a time; 0: none, as not every compiler can */
@@ -80,11 +87,23 @@ static inline void choose_rows(lookahead *next, const sampler_order *order, uint
                                uint left) {
     next->done = 0;
     next->rows = min((uint)BLOCK_ROWS, left);
+#if SHARED
+    (void)order, (void)base, (void)at;
+#else
     for (uint i = 0; i < next->rows; i += LANES) {
         uintl place = at + i + lanes_index();
         lanes_store(order ? sampler_lanes(order, place) : base + place, 0, next->row + i);
     }
+#endif
 }
+
+#if PARTS
+/* From positions to rows. */
+static inline void place_rows(lookahead *next, __global const uint2 *pieces, mimus__part part) {
+    for (uint i = 0; i < next->rows; i++)
+        next->row[i] = part_row(pieces, part, next->row[i]);
+}
+#endif
 
 static inline uint row_distance(uint width) {
     return width + BLOCK_GAP;
@@ -173,14 +192,25 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
             __global const float *restrict action_weights,
             __global const float *restrict parameters, __global const float *restrict panels,
             __global const float *restrict turned, __global float *restrict gradient,
-            __global float *restrict scratch, __global float *restrict partial) {
+            __global float *restrict scratch, __global float *restrict partial,
+            __global float *restrict shared_x, /* (rows, width + BLOCK_GAP), or unused; not written */
+            __global uint *restrict shared_labels PART_PARAMETERS) {
     uint slice = get_global_id(0), run = get_global_id(1);
     size_t slot = (size_t)run * get_global_size(0) + slice;
+#if PARTS
+    const mimus__part part = parts[run];
+    rows = part_count(part, shuffled, first, rows);
+    slice_rows = (rows + (uint)get_global_size(0) - 1u) / (uint)get_global_size(0);
+    share = rows > 0u ? 1.0f / (float)rows : 0.0f;
+    n = part.training;
+    half_bits = part.half_bits;
+    base = part.base;
+#endif
     uint begin = min(slice * slice_rows, rows), end = min(begin + slice_rows, rows);
     const mimus__hyper settings = hyper[run];
     const sampler_order order =
-        sampler_start(philox_key(settings.seed_low, settings.seed_high, PURPOSE_SAMPLER), epoch, n,
-                      half_bits);
+        sampler_start(philox_key(settings.order_low, settings.order_high, PURPOSE_SAMPLER), epoch,
+                      n, half_bits);
     uint2 noise = philox_key(settings.seed_low, settings.seed_high, PURPOSE_DROPOUT);
     __global const float *mean = all_mean + (size_t)run * SENSES;
     __global const float *scale = all_scale + (size_t)run * SENSES;
@@ -204,15 +234,31 @@ mimus_block(SHARD_PARAMETERS, uint shuffled, uint epoch, uint n, uint half_bits,
     int fresh = 1;
     lookahead next;
     choose_rows(&next, shuffled ? &order : 0, base, first + begin, end - begin);
+#if PARTS && !SHARED
+    if (shuffled)
+        place_rows(&next, pieces, part);
+#endif
     do { /* once even without rows: the gradient is always written */
         uint count = next.rows;
+#if SHARED
+        x[0] = shared_x + (size_t)begin * row_distance(layer_width[0]);
+        labels = shared_labels + (size_t)begin * LABEL_WORDS;
+        choose_rows(&next, 0, 0, 0, end - begin - count);
+        (void)mean, (void)scale, (void)base;
+#else
+        (void)shared_x, (void)shared_labels;
         for (uint i = 0; i < count; i++)
             GATHER_ROW(next.row[i], x[0] + i * row_distance(layer_width[0]),
                        labels + i * LABEL_WORDS, mean, scale, 0);
         choose_rows(&next, shuffled ? &order : 0, base, first + begin + count,
                     end - begin - count);
+#if PARTS
+        if (shuffled)
+            place_rows(&next, pieces, part);
+#endif
         for (uint i = 0; LOOKAHEAD && i < next.rows; i++)
             next.words[i] = SHARD_ROW(next.row[i]);
+#endif
         for (uint l = 0; l < LAYERS; l++) {
             uint in = layer_width[l], out = layer_width[l + 1];
             int hidden = l + 1 < LAYERS;

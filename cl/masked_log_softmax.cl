@@ -1,7 +1,7 @@
 /* masked_log_softmax - loss, gradient and per-head metrics of a batch in one launch.
  *
  *   logits   (R, stride_rows, LOGIT_WIDTH)  in: logits; out: gradient of the batch's mean loss
- *   labels   (R, stride_rows, LABEL_WORDS)  as gather wrote them
+ *   labels   (R, label_rows, LABEL_WORDS)   as gather wrote them; label_rows 0: of all runs
  *   turned   (R, groups, A, LANES)          scratch; not used when LANES is 1
  *   partial  (R, groups, METRIC_COLUMNS)    sums over each group's rows, overwritten
  *
@@ -12,6 +12,9 @@
 #include "hyper.clh"
 #include "masked_log_softmax.clh"
 
+#ifndef PARTS /* 1: runs have rows of their own number; one over it is in `shares` (R, or 1 of all) */
+#define PARTS 0
+#endif
 #ifndef LOGIT_WIDTH
 #define LOGIT_WIDTH 16
 #endif
@@ -20,7 +23,8 @@
 #endif
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
-mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
+mimus_masked_log_softmax(uint rows, uint stride_rows, uint label_rows, float scale,
+                         __global const float *restrict shares,
                          __global const mimus__hyper *restrict hyper,
                          __global const float *restrict head_weights,   /* (R, HEADS) */
                          __global const float *restrict action_weights, /* (R, A) */
@@ -33,18 +37,24 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
     float smoothing = hyper[run].label_smoothing;
     uint begin = group * ROWS, end = min(begin + ROWS, rows);
     head_weights += run * HEADS;
+    labels += (size_t)run * label_rows * LABEL_WORDS;
+#if PARTS
+    scale = shares[label_rows > 0u ? run : 0u];
+#else
+    (void)shares;
+#endif
 #if LOCAL > 1
     /* Head by head: the columns of all of them would take a GPU's registers. */
     __local float values[LOCAL];
     size_t at = (size_t)run * stride_rows + begin + lane;
     int inside = begin + lane < end;
-    float share = inside ? sample_share(labels + at * LABEL_WORDS, 1, scale) : 0.0f, loss = 0.0f;
+    __global const uint *label = labels + (size_t)(begin + lane) * LABEL_WORDS;
+    float share = inside ? sample_share(label, 1, scale) : 0.0f, loss = 0.0f;
 #pragma unroll 1
     for (uint h = 0; h < HEADS; h++) {
         float columns[3] = {0.0f, 0.0f, 0.0f};
         if (inside)
-            masked_log_softmax_head(h, 1, labels + at * LABEL_WORDS, head_weights[h], actions,
-                                    smoothing, share, logits + at * LOGIT_WIDTH, &loss, columns);
+            masked_log_softmax_head(h, 1, label, head_weights[h], actions, smoothing, share, logits + at * LOGIT_WIDTH, &loss, columns);
 #pragma unroll
         for (uint c = 0; c < 3; c++) {
             float sum = group_sum(columns[c], values, lane);
@@ -63,7 +73,8 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, float scale,
     for (uint i = begin; i < end; i += LANES) {
         size_t at = (size_t)run * stride_rows + i;
         masked_log_softmax_rows(logits + at * LOGIT_WIDTH, LOGIT_WIDTH, min(end - i, (uint)LANES),
-                                labels + at * LABEL_WORDS, head_weights, actions, smoothing, scale,
+                                labels + (size_t)i * LABEL_WORDS, head_weights, actions, smoothing,
+                                scale,
                                 turned + slot * head_offset[HEADS] * LANES, columns);
     }
     for (uint c = 0; c < METRIC_COLUMNS; c++)

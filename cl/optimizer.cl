@@ -12,7 +12,7 @@
  * The step's row of the table (per run: steps + 1 rows of TABLE_COLUMNS; row t + 1 is step t's)
  * holds METRIC_COLUMNS metrics, then the gradient's norm, 1 when the update was skipped, and the
  * bias corrections 1 - beta^k after k applied updates, which row 0 carries over from the epoch
- * before. */
+ * before. `rates` (R, steps) has the schedule's factors; 0 where a run's epoch has no such step. */
 #include "common.clh"
 #include "group_sum.clh"
 #include "hyper.clh"
@@ -93,7 +93,7 @@ static inline floatv updated(floatv p, floatv g, __global float *moment1, __glob
 }
 
 __attribute__((reqd_work_group_size(LOCAL, 1, 1))) __kernel void
-mimus_update(float rate, float beta1, float beta2, float epsilon,
+mimus_update(__global const float *restrict rates, float beta1, float beta2, float epsilon,
              __global const mimus__hyper *restrict hyper, __global const uint4 *restrict chunks,
              __global const float *restrict gradient, __global const float *restrict squares,
              __global float *restrict parameters, __global float *restrict moment1,
@@ -110,7 +110,8 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
     for (uint c = lane; c < get_num_groups(0); c += LOCAL)
         squared += squares[run * get_num_groups(0) + c];
     float norm = sqrt(group_sum(squared, values, lane));
-    int good = is_finite_bits(norm) && is_finite_bits(row[0]);
+    float rate = rates[(size_t)run * (table_rows - 1) + step];
+    int there = rate > 0.0f, good = there && is_finite_bits(norm) && is_finite_bits(row[0]);
     float correction1 = before[COLUMN_CORRECTION1], correction2 = before[COLUMN_CORRECTION2];
     if (good) { /* 1 - b^(k+1) = b (1 - b^k) + (1 - b): no power, no cancellation */
         correction1 = beta1 * correction1 + (1.0f - beta1);
@@ -118,7 +119,7 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
     }
     if (index == 0 && lane == 0) {
         row[COLUMN_NORM] = norm;
-        row[COLUMN_SKIPPED] = good ? 0.0f : 1.0f;
+        row[COLUMN_SKIPPED] = good || !there ? 0.0f : 1.0f;
         row[COLUMN_CORRECTION1] = correction1;
         row[COLUMN_CORRECTION2] = correction2;
     }
@@ -140,6 +141,14 @@ mimus_update(float rate, float beta1, float beta2, float epsilon,
             panels_write(panels, turned, chunk.w - 1, run,
                          chunk.x - weights_at[chunk.w - 1] + i, p);
     }
+}
+
+/* The corrections of the last row into row 0, for the next epoch. An item a run. */
+__kernel void mimus_carry(__global float *table, uint table_rows) {
+    __global float *rows = table + (size_t)get_global_id(0) * table_rows * TABLE_COLUMNS;
+    __global const float *last = rows + (size_t)(table_rows - 1) * TABLE_COLUMNS;
+    rows[COLUMN_CORRECTION1] = last[COLUMN_CORRECTION1];
+    rows[COLUMN_CORRECTION2] = last[COLUMN_CORRECTION2];
 }
 
 /* The panels of the parameters as they are. */

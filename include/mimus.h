@@ -333,6 +333,9 @@ MIMUS_API mimus_status mimus_config_new(mimus_config **out);
 MIMUS_API void mimus_config_free(mimus_config *config);
 /* The settings there are; NULL past the last. */
 MIMUS_API const mimus_config_field *mimus_config_describe(size_t index);
+/* Whether it may differ between runs that are trained at once: it then takes several values,
+ * "1e-3,3e-3", and in a JSON file an array; head_weights parts its own with "/". */
+MIMUS_API bool mimus_config_varies(size_t index);
 /* Set one by its text; MIMUS_ERR_ARGUMENT says what would be accepted. */
 MIMUS_API mimus_status mimus_config_set(mimus_config *config, const char *name, const char *value);
 /* Set all that a JSON file names. */
@@ -348,10 +351,21 @@ MIMUS_API mimus_status mimus_config_json(const mimus_config *config, char **json
 MIMUS_API mimus_status mimus_train(const mimus_source *source, const mimus_config *config,
                                    const char *run, const mimus_watch *watch, char **summary);
 
+/* Train `runs` policies of one architecture at once: one recording on the device, one pass, for
+ * each what it would come to alone. They may differ in what mimus_config_varies says; those that
+ * leave split_seed to their seed are split by the first one's. `folder` then holds a run folder
+ * each (docs/run.md), and `*summary` a row a run, mean, standard error and best. mimus_train does
+ * the same for a configuration that has lists, or asks for runs or folds. Runs that diverged are
+ * told; MIMUS_ERR_DIVERGED only when all did. */
+MIMUS_API mimus_status mimus_train_runs(const mimus_source *source,
+                                        const mimus_config *const *configs, size_t runs,
+                                        const char *folder, const mimus_watch *watch,
+                                        char **summary);
+
 /* Go on with a run where its last checkpoint stands, as if it had never stopped. `source` may be
  * NULL: the files of the first start. `config` may be NULL: what the run's config.json says; else
  * it must agree in everything but epochs, patience, device, plan, gemm, memory, shard and
- * tensorboard. Where
+ * tensorboard. A folder of many runs goes on as a whole. Where
  * nothing is left to do, it opens neither recording nor device, and `*summary` has epochs_run 0. */
 MIMUS_API mimus_status mimus_resume(const char *run, const mimus_source *source,
                                     const mimus_config *config, const mimus_watch *watch,
@@ -409,6 +423,7 @@ typedef struct mimus_bench_options {
     const char *device;   /* selector, as for mimus_devices */
     bool all_devices;     /* every device there is, held against the double-precision reference */
     bool ablate; /* in place of all else: slow ways of training beside ours, which must agree */
+    const char *runs; /* in place of all else: passes of so many runs at once, "1,4,16,64" */
     const mimus_source *recording; /* NULL: made up, in the workload's shape */
     uint64_t samples;              /* of a recording that is made up; 0: 262,144 */
     uint32_t epochs;               /* 2 or more; 0: 3 */

@@ -212,7 +212,8 @@ START_TEST(json_files_take_numbers_lists_and_texts) {
         {"{\"optimizer\": 1}", "one of adam"},
         {"{\"lr\": \"fast\"}", "config.json: lr: expected a number"},
         {"{\"Batch\": 1}", "config.json: no setting \"Batch\"; did you mean \"batch\"?"},
-        {"{\"lr\": [1]}", "found [1]"},
+        {"{\"batch\": [1]}", "found [1]"},
+        {"{\"lr\": [1, []]}", "lr: expected a number above 0 to 1e+06, found []"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         test_fails(load_text(config, bad[i][0]), MIMUS_ERR_ARGUMENT, bad[i][1]);

@@ -57,14 +57,14 @@ static void open_bench(bench *b, const sample_recipe *recipe, uint32_t stack, ui
     ck_assert(!b->store.normalised);
     mimus__hyper hyper[8];
     for (uint32_t r = 0; r < 8; r++)
-        hyper[r] = (mimus__hyper){.seed_low = SEED + r, .seed_high = r};
+        hyper[r] = (mimus__hyper){.order_low = SEED + r, .order_high = r};
     test_ok(mimus__buffer_new(&b->hyper, device, sizeof hyper, "settings"));
     test_ok(mimus__buffer_write(&b->hyper, 0, hyper, sizeof hyper));
     b->width = mimus__round_up(recipe->senses * stack, 16);
     test_ok(mimus__buffer_new(&b->x, device, (size_t)runs * capacity * b->width * 4, "x"));
     mimus__matrix x = {.buffer = &b->x, .stride = (size_t)capacity * b->width};
-    test_ok(mimus__gather_new(&b->gather, device, &b->store, &b->hyper, stack, x, runs, capacity,
-                              b->width));
+    test_ok(mimus__gather_new(&b->gather, device, &b->store, NULL, &b->hyper, stack, x, runs,
+                              capacity, b->width));
     b->rows = calloc(recipe->samples, sizeof *b->rows);
     uint64_t at = 0;
     const mimus__rows *parts[] = {&b->dataset.split.training, &b->dataset.split.heldout};

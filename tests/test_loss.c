@@ -161,8 +161,8 @@ static void compute(const loss_case *c, float smoothing, float *gradient, double
     test_ok(mimus__buffer_write(&logits, 0, c->logits, logit_bytes));
     test_ok(mimus__buffer_new(&labels, device, label_bytes, "labels"));
     test_ok(mimus__buffer_write(&labels, 0, c->labels, label_bytes));
-    test_ok(mimus__loss_new(&loss, device, &c->schema, &c->layout, &hyper, c->runs, c->capacity,
-                            c->width));
+    test_ok(mimus__loss_new(&loss, device, &c->schema, &c->layout, &hyper, NULL, false, c->runs,
+                            c->capacity, c->width));
     for (uint32_t r = 0; r < c->runs; r++)
         test_ok(mimus__loss_weigh(loss, r, c->head_weights + r * c->schema.heads,
                                   c->action_weights + r * c->total));

@@ -405,7 +405,7 @@ static void check_golden(const golden_case *c, mimus__plan plan, mimus__gemm_kin
 
     for (uint32_t t = 0; t < c->steps; t++) {
         rig_gradient(&r, 0, c->rows, t);
-        test_ok(mimus__optimizer_step(r.optimizer, rig_sums(&r, c->rows), t, 1.0f));
+        test_ok(mimus__optimizer_step(r.optimizer, rig_sums(&r, c->rows), t));
     }
     float row[1 + 3 * MIMUS__REFERENCE_MAX_HEADS + MIMUS__TABLE_EXTRA];
     for (uint32_t t = 0; t < c->steps; t++) {

@@ -79,16 +79,19 @@ static mimus_config *new_config(void) {
     config->stack = 2;
     config->clip = 1.0;
     config->heldout = 0.2;
+    config->split_seed = 0; /* one split for all runs */
     config->plan = plan;
     config->gemm = MIMUS__GEMM_TILE;
     return config;
 }
 
 static mimus_status make_trainer(workshop *w) {
-    return mimus__trainer_new(
-        &w->trainer, device, &w->store, mimus__recording_schema(w->dataset.recording),
-        (const mimus_config *const *)w->configs, (const mimus__model *const *)w->models,
-        &w->dataset.statistics, w->runs);
+    mimus__trainee trainees[3];
+    for (uint32_t r = 0; r < w->runs; r++)
+        trainees[r] = (mimus__trainee){
+            .config = w->configs[r], .model = w->models[r], .statistics = &w->dataset.statistics};
+    return mimus__trainer_new(&w->trainer, device, &w->store,
+                              mimus__recording_schema(w->dataset.recording), trainees, w->runs);
 }
 
 /* Configurations differ by run in seed, learning rate and label smoothing. */

@@ -55,10 +55,10 @@ class Work:
         """(A, H) float32: 1 where the action belongs to the head."""
         return np.repeat(np.eye(len(self.sizes), dtype=np.float32), self.sizes, axis=0)
 
-    def first_parameters(self):
+    def first_parameters(self, run=0):
         """Weights (in, out) and biases as mimus draws them: He uniform, the last layer a tenth of
         Glorot uniform, no bias."""
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng(self.seed + run)
         layers = []
         for i, (n, m) in enumerate(zip(self.widths, self.widths[1:])):
             bound = np.sqrt(6 / n) if i + 2 < len(self.widths) else np.sqrt(6 / (n + m)) / 10
@@ -71,13 +71,15 @@ class Work:
         return [(i, min(self.batch, rows - i)) for i in range(0, rows, self.batch)]
 
 
-def arguments(about, *flags):
+def arguments(about, *flags, **numbers):
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("data", help="what recording.py wrote")
     parser.add_argument("ours", help="what `mimus bench --json` said of the same recording")
     parser.add_argument("-o", dest="out", required=True, help=".json file to write")
     for flag in flags:
         parser.add_argument(flag, action="store_true")
+    for name, value in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
     return parser.parse_args()
 
 

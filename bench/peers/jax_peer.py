@@ -19,14 +19,20 @@ def masked(logits, illegal):
     return jnp.where(illegal, common.ILLEGAL, logits)
 
 
-def main():
-    arguments = common.arguments(__doc__)
-    work = common.Work(arguments.data, arguments.ours)
-    training, heldout = (jax.tree.map(jnp.asarray, part) for part in work.parts)
+def first_state(work, run=0):
+    """Parameters, both moments, and the steps that were taken."""
+    layers = jax.tree.map(jnp.asarray, work.first_parameters(run))
+    return (layers, *(jax.tree.map(jnp.zeros_like, layers) for _ in range(2)), jnp.int32(0))
+
+
+def parts(work):
+    return (jax.tree.map(jnp.asarray, part) for part in work.parts)
+
+
+def make(work):
+    """The training of one run as two functions: a step on rows of the data, and the hits of each
+    head on the held-out part."""
     member = jnp.asarray(work.member)
-    layers = jax.tree.map(jnp.asarray, work.first_parameters())
-    state = (layers, *(jax.tree.map(jnp.zeros_like, layers) for _ in range(2)), jnp.int32(0))
-    full, rest = divmod(work.training, work.batch)
 
     def loss_of(layers, batch):
         x = masked(forward(layers, batch["senses"]), batch["illegal"])
@@ -64,6 +70,17 @@ def main():
         if whole < work.heldout:
             hits += judge(layers, jax.tree.map(lambda a: a[whole:], heldout))
         return hits
+
+    return step, judge_all
+
+
+def main():
+    arguments = common.arguments(__doc__)
+    work = common.Work(arguments.data, arguments.ours)
+    training, heldout = parts(work)
+    state = first_state(work)
+    step, judge_all = make(work)
+    full, rest = divmod(work.training, work.batch)
 
     @functools.partial(jax.jit, donate_argnums=0)
     def epoch_on_device(state, key, training, heldout):

@@ -32,9 +32,8 @@ static const tiling tilings[] = {
 
 struct mimus__block_plan {
     mimus__network *network;
-    const mimus__store *store;
+    mimus__block_source source;
     const mimus_schema *schema;
-    const mimus__buffer *hyper;
     mimus__geometry geometry;
     bool dropout;
     uint32_t rows, slices, half_bits;
@@ -75,6 +74,10 @@ uint32_t mimus__block_plan_slices(const mimus__device *device, uint32_t rows) {
     return wanted < most ? wanted : most;
 }
 
+uint32_t mimus__block_plan_input_width(uint32_t padded) {
+    return padded + BLOCK_GAP;
+}
+
 /* ------------------------------------------------------------------------ building */
 
 static size_t count_scratch(const mimus__block_plan *block, uint32_t block_rows) {
@@ -86,7 +89,7 @@ static size_t count_scratch(const mimus__block_plan *block, uint32_t block_rows)
         floats += block->network->keeps_pre && l > 0 && l < layers ? 2 * matrix : matrix;
     }
     floats += (size_t)block->weights.action_count * mimus__geometry_lanes(block->geometry);
-    floats += (size_t)block_rows * block->store->layout.label_words;
+    floats += (size_t)block_rows * block->source.store->layout.label_words;
     return (floats + 15) / 16 * 16 + BLOCK_GAP; /* slots share no cache line */
 }
 
@@ -107,10 +110,12 @@ static mimus_status build(mimus__block_plan *block, const tiling *v) {
     block->block_rows = v->block_rows;
     block->scratch_floats = count_scratch(block, v->block_rows);
     mimus__geometry_define(block->geometry, &defines);
-    mimus__store_define(block->store, network->layout.shape.stack, &defines);
+    mimus__store_define(block->source.store, network->layout.shape.stack, &defines);
+    mimus__parts_define(block->source.parts, &defines);
+    mimus__define_number(&defines, "SHARED", block->source.shared != NULL);
     mimus__layout_define(&network->layout, &tables, &defines);
     mimus__panels_define(&block->panels, &defines);
-    MIMUS_TRY(mimus__loss_define(&defines, &offsets, block->schema, &block->store->layout,
+    MIMUS_TRY(mimus__loss_define(&defines, &offsets, block->schema, &block->source.store->layout,
                                  block->geometry));
     mimus__define_number(&defines, "OUTER_ROWS", v->tile.width >= 16 ? 8 : 4);
     mimus__define_number(&defines, "BLOCK_ROWS", v->block_rows);
@@ -119,7 +124,7 @@ static mimus_status build(mimus__block_plan *block, const tiling *v) {
     mimus__define_number(&defines, "DROPOUT", block->dropout);
     mimus__define_number(&defines, "TOTAL", network->layout.total);
     mimus__define_number(&defines, "SCRATCH_FLOATS", block->scratch_floats);
-    if (prefetches(network->device))
+    if (prefetches(network->device) && block->source.shared == NULL) /* it lies in a row */
         mimus__define_number(&defines, "LOOKAHEAD", 1);
     MIMUS_TRY(mimus__program_build(&block->program, network->device, "block.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&block->kernel, &block->program, "mimus_block"));
@@ -146,13 +151,14 @@ typedef struct batch {
 } batch;
 
 static mimus_status launch(mimus__block_plan *block, const batch *b) {
-    mimus__arg arguments[MIMUS__MAX_SHARDS + 24];
-    size_t count = mimus__store_arguments(block->store, arguments);
+    mimus__arg arguments[MIMUS__MAX_SHARDS + 28];
+    const mimus__block_source *source = &block->source;
+    size_t count = mimus__store_arguments(source->store, arguments);
     const mimus__network *network = block->network;
     const mimus__arg rest[] = {
         MIMUS_ARG_U32(b->shuffled),
         MIMUS_ARG_U32(b->epoch),
-        MIMUS_ARG_U32(block->store->training),
+        MIMUS_ARG_U32(source->store->training),
         MIMUS_ARG_U32(block->half_bits),
         MIMUS_ARG_U32(b->base),
         MIMUS_ARG_U32(b->first),
@@ -161,7 +167,7 @@ static mimus_status launch(mimus__block_plan *block, const batch *b) {
         MIMUS_ARG_F32(1.0f / (float)b->rows),
         MIMUS_ARG_U32(b->trains),
         MIMUS_ARG_U32(b->step),
-        MIMUS_ARG_BUFFER(block->hyper),
+        MIMUS_ARG_BUFFER(source->hyper),
         MIMUS_ARG_BUFFER(&block->normalisation.mean),
         MIMUS_ARG_BUFFER(&block->normalisation.scale),
         MIMUS_ARG_BUFFER(&block->weights.heads),
@@ -172,10 +178,13 @@ static mimus_status launch(mimus__block_plan *block, const batch *b) {
         MIMUS_ARG_BUFFER(&network->gradient),
         MIMUS_ARG_BUFFER(&block->scratch),
         MIMUS_ARG_BUFFER(&block->partial),
+        MIMUS_ARG_BUFFER(source->shared != NULL ? source->shared->x.buffer : &block->partial),
+        MIMUS_ARG_BUFFER(source->shared != NULL ? &source->shared->labels : &block->partial),
     };
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         arguments[count++] = rest[i];
-    mimus__grid grid = {{block->slices, network->layout.runs, 1}, {1, 1, 1}};
+    count += mimus__parts_arguments(source->parts, arguments + count);
+    mimus__grid grid = {{block->slices, network->live, 1}, {1, 1, 1}};
     return mimus__launch_list(&block->kernel, grid, arguments, count);
 }
 
@@ -265,6 +274,7 @@ static mimus_status make_key(json_t **out, const mimus__block_plan *block) {
     MIMUS_TRY(mimus__tuning_key(&key, block->network->device));
     MIMUS_TRY(mimus__json_set(key, "rows", json_integer(block->rows)));
     MIMUS_TRY(mimus__json_set(key, "runs", json_integer(layout->runs)));
+    MIMUS_TRY(mimus__json_set(key, "shared", json_boolean(block->source.shared != NULL)));
     MIMUS_TRY(mimus__json_set(key, "widths", json_incref(widths)));
     MIMUS_TRY(mimus__json_set(key, "activation", json_integer(layout->shape.activation)));
     *out = json_incref(key);
@@ -306,24 +316,23 @@ out:
 /* ------------------------------------------------------------------------------ life */
 
 mimus_status mimus__block_plan_new(mimus__block_plan **out, mimus__network *network,
-                                   const mimus__store *store, const mimus_schema *schema,
-                                   const mimus__buffer *hyper, bool dropout, uint32_t rows,
-                                   int variant) {
+                                   const mimus__block_source *source, const mimus_schema *schema,
+                                   bool dropout, uint32_t rows, int variant) {
     mimus_status status = MIMUS_OK;
     mimus__block_plan *block = NULL;
     mimus__device *device = network->device;
     uint32_t runs = network->layout.runs;
     MIMUS_TRY(mimus__alloc(&block, 1, sizeof *block));
     block->network = network;
-    block->store = store;
+    block->source = *source;
     block->schema = schema;
-    block->hyper = hyper;
     block->geometry = mimus__geometry_of(device);
     block->dropout = dropout;
     block->rows = rows;
     block->slices = mimus__block_plan_slices(device, rows);
-    block->half_bits = mimus__sampler_half_bits(store->training);
-    MIMUS_TRY(mimus__normalisation_new(&block->normalisation, device, runs, store->layout.senses));
+    block->half_bits = mimus__sampler_half_bits(source->store->training);
+    MIMUS_TRY(mimus__normalisation_new(&block->normalisation, device, runs,
+                                       source->store->layout.senses));
     MIMUS_TRY(mimus__loss_weights_new(&block->weights, device, runs, schema));
     MIMUS_TRY(mimus__panels_new(&block->panels, device, &network->layout));
     MIMUS_TRY(mimus__buffer_new(&block->partial, device,

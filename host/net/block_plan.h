@@ -25,15 +25,25 @@ uint32_t mimus__block_plan_variants(const mimus__device *device);
 /* The fastest of them, found by timing. */
 enum { MIMUS__BLOCK_PLAN_FASTEST = -1 };
 
-/* For batches of up to `rows` rows of `store`. `network` has `mimus__block_plan_slices` splits.
- * Network, store and hyper (runs of mimus__hyper) are borrowed. `variant` is one of
- * the tiles that suit the device, which all give the same bits; MIMUS__BLOCK_PLAN_FASTEST times
- * them, or takes what was found at an earlier start (cache folder). MIMUS_ERR_UNSUPPORTED where
- * none suits. Blocks. */
+/* What a plan reads beside its network; all borrowed. */
+typedef struct mimus__block_source {
+    const mimus__store *store;
+    const mimus__parts *parts;  /* NULL: all runs have the store's rows */
+    const mimus__buffer *hyper; /* runs of mimus__hyper */
+    const mimus__batch *shared; /* what all runs share and mimus__gather has gathered, its rows
+                                   mimus__block_plan_input_width floats apart; NULL: none */
+} mimus__block_source;
+
+/* Floats between the rows of a shared batch, for an input of `padded` floats. */
+uint32_t mimus__block_plan_input_width(uint32_t padded);
+
+/* For batches of up to `rows` rows. `network`, borrowed, has `mimus__block_plan_slices` splits.
+ * `variant` is one of the tiles that suit the device, which all give the same bits;
+ * MIMUS__BLOCK_PLAN_FASTEST times them, or takes what was found at an earlier start (cache folder).
+ * MIMUS_ERR_UNSUPPORTED where none suits. Blocks. */
 mimus_status mimus__block_plan_new(mimus__block_plan **out, mimus__network *network,
-                                   const mimus__store *store, const mimus_schema *schema,
-                                   const mimus__buffer *hyper, bool dropout, uint32_t rows,
-                                   int variant);
+                                   const mimus__block_source *source, const mimus_schema *schema,
+                                   bool dropout, uint32_t rows, int variant);
 void mimus__block_plan_free(mimus__block_plan *block);
 
 /* As mimus__gather_normalise and mimus__loss_weigh. */
@@ -45,8 +55,8 @@ mimus_status mimus__block_plan_weigh(mimus__block_plan *block, uint32_t run,
 /* What the optimizer must keep up to date for it. */
 const mimus__panels *mimus__block_plan_panels(const mimus__block_plan *block);
 
-/* Enqueue: positions first .. first+rows-1 of the epoch's order; dropout has the numbers of `step`.
- * Leaves partial gradients and sums. */
+/* Enqueue: positions first .. first+rows-1 of the epoch's order, with a shared batch the one that
+ * was gathered last; dropout has the numbers of `step`. Leaves partial gradients and sums. */
 mimus_status mimus__block_plan_train(mimus__block_plan *block, uint32_t epoch, uint32_t first,
                                      uint32_t rows, uint32_t step);
 

@@ -12,7 +12,9 @@ enum { ROWS_CPU = 32 };
 struct mimus__loss {
     mimus__geometry geometry;
     const mimus__buffer *hyper;
-    uint32_t runs, capacity, heads, actions;
+    const mimus__batch *batch; /* or NULL */
+    bool parts;
+    uint32_t live, capacity, heads, actions;
     uint32_t rows_a_group;
     mimus__loss_weights weights;
     mimus__buffer turned;  /* (runs, groups, A, lanes): a CPU's scratch */
@@ -59,6 +61,7 @@ static mimus_status build(mimus__loss *loss, mimus__device *device, const mimus_
     mimus__define_number(&defines, "LABEL_WORDS", layout->label_words);
     mimus__define_number(&defines, "LOGIT_WIDTH", width);
     mimus__define_number(&defines, "ROWS", loss->rows_a_group);
+    mimus__define_number(&defines, "PARTS", loss->parts);
     MIMUS_TRY(mimus__program_build(&loss->program, device, "masked_log_softmax.cl", &defines));
     MIMUS_TRY(mimus__kernel_new(&loss->kernel, &loss->program, "mimus_masked_log_softmax"));
 out:
@@ -106,13 +109,16 @@ out:
 
 mimus_status mimus__loss_new(mimus__loss **out, mimus__device *device, const mimus_schema *schema,
                              const mimus__row_layout *layout, const mimus__buffer *hyper,
-                             uint32_t runs, uint32_t capacity, uint32_t width) {
+                             const mimus__batch *batch, bool parts, uint32_t runs,
+                             uint32_t capacity, uint32_t width) {
     mimus_status status = MIMUS_OK;
     mimus__loss *loss = NULL;
     MIMUS_TRY(mimus__alloc(&loss, 1, sizeof *loss));
     loss->geometry = mimus__geometry_of(device);
     loss->hyper = hyper;
-    loss->runs = runs;
+    loss->batch = batch;
+    loss->parts = parts;
+    loss->live = runs;
     loss->capacity = capacity;
     loss->heads = schema->heads;
     loss->actions = mimus__schema_actions(schema);
@@ -144,6 +150,10 @@ void mimus__loss_free(mimus__loss *loss) {
     free(loss);
 }
 
+void mimus__loss_set_live(mimus__loss *loss, uint32_t live) {
+    loss->live = live;
+}
+
 mimus_status mimus__loss_weigh(mimus__loss *loss, uint32_t run, const float *head_weights,
                                const float *action_weights) {
     return mimus__loss_weights_set(&loss->weights, run, head_weights, action_weights);
@@ -159,10 +169,13 @@ uint32_t mimus__loss_columns(const mimus__loss *loss) {
 
 mimus_status mimus__loss_run(mimus__loss *loss, uint32_t rows, uint32_t counted,
                              mimus__matrix logits, const mimus__buffer *labels) {
+    bool shared = loss->batch != NULL && loss->batch->runs == 1;
     return mimus__launch(
         &loss->kernel,
-        mimus__geometry_grid(loss->geometry, mimus__loss_groups(loss, rows), loss->runs),
-        MIMUS_ARG_U32(rows), MIMUS_ARG_U32(loss->capacity), MIMUS_ARG_F32(1.0f / (float)counted),
+        mimus__geometry_grid(loss->geometry, mimus__loss_groups(loss, rows), loss->live),
+        MIMUS_ARG_U32(rows), MIMUS_ARG_U32(loss->capacity),
+        MIMUS_ARG_U32(shared ? 0 : loss->capacity), MIMUS_ARG_F32(1.0f / (float)counted),
+        MIMUS_ARG_BUFFER(loss->batch != NULL ? &loss->batch->shares : loss->hyper),
         MIMUS_ARG_BUFFER(loss->hyper), MIMUS_ARG_BUFFER(&loss->weights.heads),
         MIMUS_ARG_BUFFER(&loss->weights.actions), MIMUS_ARG_BUFFER(logits.buffer),
         MIMUS_ARG_BUFFER(labels), MIMUS_ARG_BUFFER(&loss->turned),

@@ -32,11 +32,17 @@ mimus_status mimus__loss_define(mimus__defines *defines, char **offsets, const m
 uint32_t mimus__metric_columns(uint32_t heads);
 
 /* For logits of padded width `width`, up to `capacity` rows. Head and action weights are 1 until
- * set. `hyper` (runs of mimus__hyper: label smoothing) is borrowed. */
+ * set. `hyper` (runs of mimus__hyper: label smoothing) is borrowed, and so is `batch`, where the
+ * labels come from one that all runs share, or that has rows of their own number (`parts`); NULL:
+ * neither. */
 mimus_status mimus__loss_new(mimus__loss **out, mimus__device *device, const mimus_schema *schema,
                              const mimus__row_layout *layout, const mimus__buffer *hyper,
-                             uint32_t runs, uint32_t capacity, uint32_t width);
+                             const mimus__batch *batch, bool parts, uint32_t runs,
+                             uint32_t capacity, uint32_t width);
 void mimus__loss_free(mimus__loss *loss);
+
+/* From now on only the first `live` runs. */
+void mimus__loss_set_live(mimus__loss *loss, uint32_t live);
 
 /* head_weights (H), action_weights (A) of one run, float32. Blocks. */
 mimus_status mimus__loss_weigh(mimus__loss *loss, uint32_t run, const float *head_weights,

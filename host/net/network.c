@@ -14,8 +14,8 @@ static mimus_status make_gemm(mimus__network *network, const mimus__shape *shape
 }
 
 static size_t activation_bytes(const mimus__network *network, uint32_t layer) {
-    return (size_t)network->layout.runs * network->capacity * network->layout.padded[layer] *
-           sizeof(float);
+    size_t runs = layer == 0 && network->shares_input ? 1 : network->layout.runs;
+    return runs * network->capacity * network->layout.padded[layer] * sizeof(float);
 }
 
 static mimus_status make_numbers(mimus__network *network) {
@@ -57,13 +57,15 @@ static bool needs_pre(const mimus__shape *shape, bool dropout) {
 
 mimus_status mimus__network_new(mimus__network **out, mimus__device *device,
                                 const mimus__shape *shape, uint32_t runs, uint32_t rows,
-                                mimus__gemm_kind gemm, bool trains,
+                                mimus__gemm_kind gemm, bool trains, bool shares_input,
                                 const mimus__buffer *dropout_hyper) {
     mimus_status status = MIMUS_OK;
     mimus__network *network = NULL;
     MIMUS_TRY(mimus__alloc(&network, 1, sizeof *network));
     network->device = device;
     network->trains = trains;
+    network->shares_input = shares_input;
+    network->live = runs;
     network->dropout_hyper = dropout_hyper;
     network->keeps_pre = trains && needs_pre(shape, dropout_hyper != NULL);
     MIMUS_TRY(make_gemm(network, shape, runs, rows, gemm));
@@ -93,6 +95,7 @@ mimus_status mimus__network_new_numbers(mimus__network **out, mimus__device *dev
     MIMUS_TRY(mimus__alloc(&network, 1, sizeof *network));
     network->device = device;
     network->trains = true;
+    network->live = runs;
     network->splits = splits;
     network->keeps_pre = needs_pre(shape, dropout);
     network->layout = mimus__layout_of(shape, runs, WIDTH_PAD);
@@ -128,7 +131,10 @@ static mimus__matrix matrix_of(const mimus__network *network, const mimus__buffe
 }
 
 mimus__matrix mimus__network_matrix(const mimus__network *network, uint32_t layer) {
-    return matrix_of(network, &network->activation[layer], layer);
+    mimus__matrix matrix = matrix_of(network, &network->activation[layer], layer);
+    if (layer == 0 && network->shares_input)
+        matrix.stride = 0;
+    return matrix;
 }
 
 mimus_status mimus__network_set_parameters(mimus__network *network, const float *parameters) {
@@ -150,7 +156,7 @@ uint32_t mimus__network_padded_rows(const mimus__network *network, uint32_t rows
 }
 
 static mimus__gemm_layer layer_of(const mimus__network *network, uint32_t l) {
-    return (mimus__gemm_layer){.runs = network->layout.runs,
+    return (mimus__gemm_layer){.runs = network->live,
                                .in = network->layout.padded[l],
                                .out = network->layout.padded[l + 1]};
 }
@@ -185,7 +191,7 @@ static size_t dropout_items(const mimus__network *network, uint32_t width) {
 static mimus_status drop(mimus__network *network, const mimus__buffer *buffer, uint32_t layer,
                          uint32_t rows, uint32_t step) {
     uint32_t width = network->layout.padded[layer];
-    mimus__grid grid = {.global = {width / 4, rows, network->layout.runs}, .local = {1, 1, 1}};
+    mimus__grid grid = {.global = {width / 4, rows, network->live}, .local = {1, 1, 1}};
     grid.local[0] = dropout_items(network, width);
     return mimus__launch(&network->dropout, grid, MIMUS_ARG_U32(layer - 1), MIMUS_ARG_U32(step),
                          MIMUS_ARG_U32(width), MIMUS_ARG_U32(network->capacity),

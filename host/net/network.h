@@ -13,27 +13,31 @@ typedef struct mimus__network {
     mimus__device *device;
     mimus__gemm *gemm; /* NULL: numbers alone, for who computes on them otherwise (block_plan.h) */
     mimus__layout layout;
+    uint32_t live;     /* of the layout's runs, the first ones that are computed */
     uint32_t capacity; /* rows of a batch, padded */
     uint32_t splits;   /* partial sums that a gradient comes in */
     bool trains;       /* has gradients */
+    bool shares_input; /* one input for all runs */
     bool keeps_pre;    /* the derivative needs X W + b: gelu, and tanh under dropout */
     const mimus__buffer *dropout_hyper; /* borrowed; NULL: no dropout */
 
     mimus__buffer parameters; /* layout.total floats */
     mimus__buffer gradient;   /* splits x layout.total floats: partial sums */
-    mimus__buffer activation[MIMUS__MAX_LAYERS +
-                             1];          /* [0] input .. [L] logits: (R, capacity, padded width) */
-    mimus__buffer pre[MIMUS__MAX_LAYERS]; /* of hidden layer l + 1, when keeps_pre */
+    mimus__buffer
+        activation[MIMUS__MAX_LAYERS + 1];  /* [0] input .. [L] logits: (R, capacity, padded width);
+                                               an input that is shared: (1, ...) */
+    mimus__buffer pre[MIMUS__MAX_LAYERS];   /* of hidden layer l + 1, when keeps_pre */
     mimus__buffer delta[MIMUS__MAX_LAYERS]; /* gradient of activation[l], 1 <= l < L */
     mimus__program dropout_program;
     mimus__kernel dropout;
 } mimus__network;
 
 /* Make `runs` networks for batches of up to `rows` rows; parameters are zero. With `trains`,
- * backward works. `dropout_hyper` (runs of mimus__hyper) is borrowed; NULL turns dropout off. */
+ * backward works; with `shares_input` there is one input for all. `dropout_hyper` (runs of
+ * mimus__hyper) is borrowed; NULL turns dropout off. */
 mimus_status mimus__network_new(mimus__network **out, mimus__device *device,
                                 const mimus__shape *shape, uint32_t runs, uint32_t rows,
-                                mimus__gemm_kind gemm, bool trains,
+                                mimus__gemm_kind gemm, bool trains, bool shares_input,
                                 const mimus__buffer *dropout_hyper);
 /* Only parameters and `splits` partial gradients: forward and backward may not be called. */
 mimus_status mimus__network_new_numbers(mimus__network **out, mimus__device *device,

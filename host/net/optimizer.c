@@ -8,6 +8,9 @@
  * adding their squares again in every group costs little. */
 enum { CHUNK_FLOATS = 1024, MOST_CHUNKS = 512 };
 
+/* 1.0f */
+enum { ONE_BITS = 0x3F800000 };
+
 static mimus_status make_chunks(mimus__optimizer *optimizer) {
     mimus_status status = MIMUS_OK;
     const mimus__network *network = optimizer->network;
@@ -35,6 +38,10 @@ static mimus_status make_buffers(mimus__optimizer *optimizer) {
     MIMUS_TRY(mimus__buffer_new(&optimizer->moment1, device, bytes, "the first moments"));
     if (optimizer->kind != MIMUS__SGD)
         MIMUS_TRY(mimus__buffer_new(&optimizer->moment2, device, bytes, "the second moments"));
+    MIMUS_TRY(mimus__buffer_new(&optimizer->rates, device,
+                                runs * (optimizer->table_rows - 1) * sizeof(float),
+                                "the learning rates"));
+    MIMUS_TRY(mimus__buffer_fill(&optimizer->rates, 0, ONE_BITS, optimizer->rates.bytes));
     MIMUS_TRY(mimus__buffer_new(&optimizer->table, device,
                                 runs * optimizer->table_rows * mimus__optimizer_columns(optimizer) *
                                     sizeof(float),
@@ -61,6 +68,7 @@ static mimus_status build(mimus__optimizer *optimizer) {
     MIMUS_TRY(mimus__kernel_new(&optimizer->sum, &optimizer->program, "mimus_gradient_sum"));
     MIMUS_TRY(mimus__kernel_new(&optimizer->update, &optimizer->program, "mimus_update"));
     MIMUS_TRY(mimus__kernel_new(&optimizer->metrics, &optimizer->program, "mimus_metrics_sum"));
+    MIMUS_TRY(mimus__kernel_new(&optimizer->carry, &optimizer->program, "mimus_carry"));
     if (panels != NULL)
         MIMUS_TRY(mimus__kernel_new(&optimizer->write_panels, &optimizer->program, "mimus_panels"));
 out:
@@ -102,12 +110,14 @@ void mimus__optimizer_free(mimus__optimizer *optimizer) {
     mimus__kernel_free(&optimizer->sum);
     mimus__kernel_free(&optimizer->update);
     mimus__kernel_free(&optimizer->metrics);
+    mimus__kernel_free(&optimizer->carry);
     mimus__kernel_free(&optimizer->write_panels);
     mimus__program_free(&optimizer->program);
     mimus__buffer_free(&optimizer->chunks);
     mimus__buffer_free(&optimizer->squares);
     mimus__buffer_free(&optimizer->moment1);
     mimus__buffer_free(&optimizer->moment2);
+    mimus__buffer_free(&optimizer->rates);
     mimus__buffer_free(&optimizer->table);
     free(optimizer);
 }
@@ -120,16 +130,20 @@ mimus_status mimus__optimizer_write_panels(mimus__optimizer *optimizer) {
     const mimus__panels *panels = optimizer->panels;
     if (panels == NULL)
         return MIMUS_OK;
-    return mimus__launch(&optimizer->write_panels,
-                         mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count,
-                                              optimizer->network->layout.runs),
-                         MIMUS_ARG_BUFFER(&optimizer->chunks),
-                         MIMUS_ARG_BUFFER(&optimizer->network->parameters),
-                         MIMUS_ARG_BUFFER(&panels->plain), MIMUS_ARG_BUFFER(&panels->turned));
+    return mimus__launch(
+        &optimizer->write_panels,
+        mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count, optimizer->network->live),
+        MIMUS_ARG_BUFFER(&optimizer->chunks), MIMUS_ARG_BUFFER(&optimizer->network->parameters),
+        MIMUS_ARG_BUFFER(&panels->plain), MIMUS_ARG_BUFFER(&panels->turned));
 }
 
-mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step,
-                                   float rate) {
+mimus_status mimus__optimizer_set_rates(mimus__optimizer *optimizer, const float *rates,
+                                        uint32_t runs) {
+    size_t steps = optimizer->table_rows - 1;
+    return mimus__buffer_write(&optimizer->rates, 0, rates, runs * steps * sizeof *rates);
+}
+
+mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step) {
     mimus_status status = MIMUS_OK;
     const mimus__network *network = optimizer->network;
     const mimus__buffer *moment2 =
@@ -138,7 +152,7 @@ mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums
     const mimus__buffer *plain = panels != NULL ? &panels->plain : &network->parameters;
     const mimus__buffer *turned = panels != NULL ? &panels->turned : &network->parameters;
     mimus__grid grid =
-        mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count, network->layout.runs);
+        mimus__geometry_grid(optimizer->geometry, optimizer->chunk_count, network->live);
     MIMUS_TRY(mimus__launch(
         &optimizer->sum, grid, MIMUS_ARG_U32(network->splits), MIMUS_ARG_U64(network->layout.total),
         MIMUS_ARG_BUFFER(&optimizer->chunks), MIMUS_ARG_BUFFER(&network->gradient),
@@ -146,14 +160,14 @@ mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums
         MIMUS_ARG_U32(sums.groups), MIMUS_ARG_BUFFER(&optimizer->table),
         MIMUS_ARG_U32(optimizer->table_rows), MIMUS_ARG_U32(step)));
     MIMUS_TRY(mimus__launch(
-        &optimizer->update, grid, MIMUS_ARG_F32(rate), MIMUS_ARG_F32(optimizer->beta1),
-        MIMUS_ARG_F32(optimizer->beta2), MIMUS_ARG_F32(optimizer->epsilon),
-        MIMUS_ARG_BUFFER(optimizer->hyper), MIMUS_ARG_BUFFER(&optimizer->chunks),
-        MIMUS_ARG_BUFFER(&network->gradient), MIMUS_ARG_BUFFER(&optimizer->squares),
-        MIMUS_ARG_BUFFER(&network->parameters), MIMUS_ARG_BUFFER(&optimizer->moment1),
-        MIMUS_ARG_BUFFER(moment2), MIMUS_ARG_BUFFER(plain), MIMUS_ARG_BUFFER(turned),
-        MIMUS_ARG_BUFFER(&optimizer->table), MIMUS_ARG_U32(optimizer->table_rows),
-        MIMUS_ARG_U32(step)));
+        &optimizer->update, grid, MIMUS_ARG_BUFFER(&optimizer->rates),
+        MIMUS_ARG_F32(optimizer->beta1), MIMUS_ARG_F32(optimizer->beta2),
+        MIMUS_ARG_F32(optimizer->epsilon), MIMUS_ARG_BUFFER(optimizer->hyper),
+        MIMUS_ARG_BUFFER(&optimizer->chunks), MIMUS_ARG_BUFFER(&network->gradient),
+        MIMUS_ARG_BUFFER(&optimizer->squares), MIMUS_ARG_BUFFER(&network->parameters),
+        MIMUS_ARG_BUFFER(&optimizer->moment1), MIMUS_ARG_BUFFER(moment2), MIMUS_ARG_BUFFER(plain),
+        MIMUS_ARG_BUFFER(turned), MIMUS_ARG_BUFFER(&optimizer->table),
+        MIMUS_ARG_U32(optimizer->table_rows), MIMUS_ARG_U32(step)));
 out:
     return status;
 }
@@ -161,11 +175,10 @@ out:
 mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, mimus__sums sums,
                                       const mimus__buffer *table, uint32_t table_rows,
                                       uint32_t row) {
-    return mimus__launch(
-        &optimizer->metrics,
-        mimus__geometry_grid(optimizer->geometry, 1, optimizer->network->layout.runs),
-        MIMUS_ARG_BUFFER(sums.partial), MIMUS_ARG_U32(sums.groups), MIMUS_ARG_BUFFER(table),
-        MIMUS_ARG_U32(table_rows), MIMUS_ARG_U32(row));
+    return mimus__launch(&optimizer->metrics,
+                         mimus__geometry_grid(optimizer->geometry, 1, optimizer->network->live),
+                         MIMUS_ARG_BUFFER(sums.partial), MIMUS_ARG_U32(sums.groups),
+                         MIMUS_ARG_BUFFER(table), MIMUS_ARG_U32(table_rows), MIMUS_ARG_U32(row));
 }
 
 /* Byte offset of a run's row of the table. */
@@ -175,14 +188,9 @@ static size_t row_offset(const mimus__optimizer *optimizer, uint32_t run, uint32
 }
 
 mimus_status mimus__optimizer_carry(mimus__optimizer *optimizer) {
-    mimus_status status = MIMUS_OK;
-    size_t bytes = mimus__optimizer_columns(optimizer) * sizeof(float);
-    for (uint32_t run = 0; run < optimizer->network->layout.runs; run++)
-        MIMUS_TRY(mimus__buffer_copy(&optimizer->table,
-                                     row_offset(optimizer, run, optimizer->table_rows - 1),
-                                     &optimizer->table, row_offset(optimizer, run, 0), bytes));
-out:
-    return status;
+    mimus__grid grid = {{optimizer->network->live, 1, 1}, {1, 1, 1}};
+    return mimus__launch(&optimizer->carry, grid, MIMUS_ARG_BUFFER(&optimizer->table),
+                         MIMUS_ARG_U32(optimizer->table_rows));
 }
 
 mimus_status mimus__optimizer_set_corrections(mimus__optimizer *optimizer, uint32_t run,

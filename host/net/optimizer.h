@@ -31,13 +31,15 @@ typedef struct mimus__optimizer {
     mimus__buffer squares; /* (R, chunks) */
     mimus__buffer moment1; /* as the parameters */
     mimus__buffer moment2; /* as the parameters; none for sgd */
+    mimus__buffer rates;   /* (R, steps) factors of the learning rate; 0: no such step */
     mimus__buffer table;   /* (R, steps + 1, metric_columns + MIMUS__TABLE_EXTRA); row 0 carries the
                               corrections into the epoch, row t + 1 is step t's */
     mimus__program program;
-    mimus__kernel sum, update, metrics, write_panels;
+    mimus__kernel sum, update, metrics, carry, write_panels;
 } mimus__optimizer;
 
-/* Moments, table and corrections start at zero. With `panels` every update writes them too. */
+/* Moments, table and corrections start at zero, rates at 1. With `panels` every update writes them
+ * too. */
 mimus_status mimus__optimizer_new(mimus__optimizer **out, mimus__network *network,
                                   const mimus__panels *panels, const mimus_config *config,
                                   const mimus__buffer *hyper, uint32_t metric_columns,
@@ -49,10 +51,14 @@ uint32_t mimus__optimizer_columns(const mimus__optimizer *optimizer);
 /* Enqueue: write the panels from the parameters, after these were set. Without panels, nothing. */
 mimus_status mimus__optimizer_write_panels(mimus__optimizer *optimizer);
 
+/* The factors of an epoch's learning rates, (runs, steps) of the first `runs` runs; 0 where a run
+ * has no such step: it then changes nothing. Blocks. */
+mimus_status mimus__optimizer_set_rates(mimus__optimizer *optimizer, const float *rates,
+                                        uint32_t runs);
+
 /* Enqueue: step `step` of the epoch with lr * rate, from the network's partial gradients and the
  * batch's sums. */
-mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step,
-                                   float rate);
+mimus_status mimus__optimizer_step(mimus__optimizer *optimizer, mimus__sums sums, uint32_t step);
 
 /* Enqueue: the metrics alone, into row `row` of a table (R, table_rows, metric_columns). */
 mimus_status mimus__optimizer_metrics(mimus__optimizer *optimizer, mimus__sums sums,

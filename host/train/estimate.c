@@ -6,7 +6,14 @@
 #include "trainer.h"
 
 /* Of block_plan.c and gemm_tile.c: pads, the most rows of a block, when a slice is too small. */
-enum { PAD = 16, MOST_BLOCK_ROWS = 192, BLOCK_GAP = 16, LEAST_SLICE = 32, MOST_SPLITS = 8 };
+enum {
+    PAD = 16,
+    MOST_BLOCK_ROWS = 192,
+    BLOCK_GAP = 16,
+    LEAST_SLICE = 32,
+    MOST_SPLITS = 8,
+    SPARE_ROWS = 128
+};
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -39,7 +46,8 @@ static uint64_t trial_floats(const mimus__layout *layout, uint64_t rows, uint64_
 
 uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
                               const mimus__shape *shape) {
-    const mimus__layout layout = mimus__layout_of(shape, 1, PAD);
+    const uint32_t runs = estimate->runs > 0 ? estimate->runs : 1;
+    const mimus__layout layout = mimus__layout_of(shape, runs, PAD);
     uint64_t labels =
         mimus__row_layout_of(estimate->schema, config->stack, MIMUS__STORE_F32).label_words;
     uint64_t rows = most(1, least(config->batch, estimate->samples));
@@ -52,23 +60,26 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
     uint64_t columns = mimus__metric_columns(estimate->schema->heads) + MIMUS__TABLE_EXTRA;
     /* the report holds parameters, moments and tables once more; a partial gradient a slice */
     uint64_t floats = (2 * (1 + moments) + panels + slices) * layout.total +
-                      2 * columns * (estimate->samples / rows + 2);
+                      2 * runs * columns * (estimate->samples / rows + 2);
+    if (estimate->blocks && runs > 1) /* they may share a batch */
+        floats += (rows + SPARE_ROWS) * (layout.padded[0] + BLOCK_GAP + labels);
     if (estimate->blocks) {
-        floats +=
-            slices * MOST_BLOCK_ROWS * (widths(&layout, keeps_pre ? 2 : 1, BLOCK_GAP) + labels);
+        floats += runs * slices * MOST_BLOCK_ROWS *
+                  (widths(&layout, keeps_pre ? 2 : 1, BLOCK_GAP) + labels);
     } else {
-        floats += rows * (widths(&layout, keeps_pre ? 3 : 2, 0) + labels);
-        floats = most(floats, trial_floats(&layout, rows, slices));
+        floats += runs * rows * (widths(&layout, keeps_pre ? 3 : 2, 0) + labels);
+        floats = most(floats, runs * trial_floats(&layout, rows, slices));
     }
     return floats * sizeof(float);
 }
 
 mimus_status mimus__estimate_check(const mimus__device *device, const mimus_schema *schema,
-                                   uint64_t samples, const mimus_config *config,
+                                   uint64_t samples, uint32_t runs, const mimus_config *config,
                                    const mimus__shape *shape) {
     const mimus__device_info *info = mimus__device_get_info(device);
     const mimus__estimate estimate = {.schema = schema,
                                       .samples = samples,
+                                      .runs = runs,
                                       .blocks = mimus__trainer_takes_blocks(config, device),
                                       .compute_units = info->compute_units};
     const mimus__row_layout layout = mimus__row_layout_of(schema, config->stack, config->store);

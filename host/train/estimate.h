@@ -9,12 +9,13 @@
 typedef struct mimus__estimate {
     const mimus_schema *schema;
     uint64_t samples;       /* of both parts */
+    uint32_t runs;          /* that train at once; 0 is one */
     bool blocks;            /* the block plan, else the phased one */
     uint32_t compute_units; /* of the device */
 } mimus__estimate;
 
-/* Bytes beside the store's, samples * words * 4, for one run: batch, network, optimizer, tables, or
- * what timing the products takes where that is more. The largest block of rows that timing may
+/* Bytes beside the store's, samples * words * 4, for the runs: batch, network, optimizer, tables,
+ * or what timing the products takes where that is more. The largest block of rows that timing may
  * choose is counted; a back end of the products may pad more on GPUs. */
 uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_config *config,
                               const mimus__shape *shape);
@@ -22,7 +23,7 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
 /* MIMUS_ERR_MEMORY, in place of one that comes when much is made already, where the device has no
  * room for training a network of this shape on `samples` samples. The store's form is not AUTO. */
 mimus_status mimus__estimate_check(const mimus__device *device, const mimus_schema *schema,
-                                   uint64_t samples, const mimus_config *config,
+                                   uint64_t samples, uint32_t runs, const mimus_config *config,
                                    const mimus__shape *shape);
 
 #endif

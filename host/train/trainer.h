@@ -1,6 +1,11 @@
-/* trainer - the epoch: sampler and gather, forward, loss, backward, optimizer, step after step on
- * one in-order queue; then the held-out pass; then ONE blocking read that brings the metrics of
- * every step, the parameters and the moments. Nothing else is read while it trains. */
+/* trainer - the epoch of R runs: sampler and gather, forward, loss, backward, optimizer, step after
+ * step on one in-order queue; then the held-out pass; then ONE blocking read that brings the
+ * metrics of every step, the parameters and the moments of all runs. Nothing else is read while it
+ * trains.
+ *
+ * Runs that take the same rows in the same order, normalised alike, share their batches: one gather
+ * for all. A run that has ended is left out by seating the others anew: it costs nothing more. A
+ * run's bits depend on none of this. */
 #ifndef MIMUS_HOST_TRAINER_H
 #define MIMUS_HOST_TRAINER_H
 
@@ -49,20 +54,35 @@ typedef struct mimus__epoch_result {
     double norm;            /* mean global norm of the gradients */
 } mimus__epoch_result;
 
-/* Train `runs` models of one shape on the rows of `store`. `configs` (runs) must agree in all but
- * seed, lr, weight decay, clip, label smoothing, dropout and weights; `models` (runs) give
- * parameters, normalisation, and where they have state with moments, where to go on. `counts` (A)
- * are the training part's label counts, for balanced class weights. A store that is normalised was
- * packed with the models' normalisation. Borrows device and store; copies the rest. Builds and
- * times kernels, which may take half a minute: mimus__device_set_watch can stop it. */
+/* One run. The model gives parameters, normalisation, and where it has state with moments, where to
+ * go on; the statistics are its training part's, for balanced class weights. */
+typedef struct mimus__trainee {
+    const mimus_config *config;
+    const mimus__model *model;
+    const mimus__statistics *statistics;
+    const mimus__run_rows *rows; /* NULL, for all or none: the store's two parts */
+} mimus__trainee;
+
+/* Train runs of one shape on the rows of `store`. They may differ in what
+ * mimus__config_runs_agree allows; MIMUS_ERR_ARGUMENT names what has to agree. A store that is
+ * normalised was packed with the models' normalisation. Borrows device, store and schema; copies
+ * the rest. Builds and times kernels, which may take half a minute: mimus__device_set_watch can
+ * stop it. */
 mimus_status mimus__trainer_new(mimus__trainer **out, mimus__device *device,
                                 const mimus__store *store, const mimus_schema *schema,
-                                const mimus_config *const *configs,
-                                const mimus__model *const *models,
-                                const mimus__statistics *statistics, uint32_t runs);
+                                const mimus__trainee *runs, uint32_t count);
 void mimus__trainer_free(mimus__trainer *trainer);
 
-uint32_t mimus__trainer_steps(const mimus__trainer *trainer); /* of an epoch */
+/* Train these from now on, at most as many as before: those of the former ones that go on, with
+ * their models as mimus__trainer_save left them, or others. What was compiled for them all stays:
+ * where batches are shared they have to be, and dropout needs a former run that had it. Blocks. */
+mimus_status mimus__trainer_seat(mimus__trainer *trainer, const mimus__trainee *runs,
+                                 uint32_t count);
+
+/* Whether one gather is for all runs. */
+bool mimus__trainer_shares(const mimus__trainer *trainer);
+
+uint32_t mimus__trainer_steps(const mimus__trainer *trainer); /* of the longest run's epoch */
 /* How the step is computed, for the run's summary: {"plan": "phased", "gemm": {...}} or {"plan":
  * "block", "block": {...}}; a new reference. */
 json_t *mimus__trainer_report(const mimus__trainer *trainer);
@@ -76,7 +96,8 @@ bool mimus__trainer_has(const mimus__trainer *trainer, mimus__step_phase phase);
 mimus_status mimus__trainer_phase(mimus__trainer *trainer, mimus__step_phase phase, uint32_t epoch,
                                   uint32_t step);
 
-/* Run epoch `epoch` (from 0) and block until it is read; `results` (runs) is filled. */
+/* Run epoch `epoch` (from 0) of all runs that are seated and block until it is read; `results`
+ * (runs) is filled in their order. */
 mimus_status mimus__trainer_epoch(mimus__trainer *trainer, uint32_t epoch,
                                   mimus__epoch_result *results, const mimus_watch *watch);
 

@@ -1,5 +1,6 @@
 /* mimus_bench: a workload measured on one device or on all, and what it could be at best. */
 #include "bench_ablate.h"
+#include "bench_many.h"
 #include "bench_run.h"
 #include "bench_work.h"
 #include "discovery.h"
@@ -224,6 +225,7 @@ typedef struct bench {
     mimus__model *model; /* where each begins */
     mimus__bench_losses losses;
     bool has_losses;
+    uint32_t runs[MIMUS__BENCH_PASSES / 2], run_counts; /* at once, where that is measured */
     json_t *document;
     json_t *rows; /* borrowed from the document */
 } bench;
@@ -338,12 +340,53 @@ out:
     return status;
 }
 
+static mimus_status describe_pass(json_t *list, const mimus__bench_passes *passes,
+                                  uint32_t number) {
+    mimus_status status = MIMUS_OK;
+    const mimus__bench_pass *pass = &passes->pass[number];
+    json_t *row = json_object();
+    MIMUS_TRY(mimus__json_append(list, row));
+    MIMUS_TRY(SET_COUNTERS(row, {"runs", pass->runs}, {"bytes", pass->bytes},
+                           {"launches", pass->launches},
+                           {"expected_launches", pass->cost.total.launches}));
+    MIMUS_TRY(mimus__json_set(row, "shared", json_boolean(pass->shared)));
+    MIMUS_TRY(SET_NUMBERS(row, {"prepare", pass->prepare},
+                          {"operations", pass->cost.total.operations},
+                          {"step_bytes", pass->cost.total.bytes},
+                          {"a_run", mimus__bench_epochs_median(&pass->epochs) / pass->runs},
+                          {"beside_solo", mimus__bench_pass_beside_solo(passes, number)}));
+    MIMUS_TRY(describe_epochs(child(row, "epoch"), &pass->epochs));
+    MIMUS_TRY(describe_reached(row, &pass->epochs));
+out:
+    return status;
+}
+
+static mimus_status measure_many(bench *b, const mimus_bench_options *options,
+                                 const mimus_watch *watch) {
+    mimus_status status = MIMUS_OK;
+    mimus__bench_passes passes = {.passes = 0};
+    json_t *object = child(b->document, "many"), *rows = json_array();
+    MIMUS_TRY(mimus__bench_many(&passes, options->device, &b->work.dataset, b->work.config, b->runs,
+                                b->run_counts, watch));
+    MIMUS_TRY(describe_device(object, &passes.device));
+    MIMUS_TRY(SET_COUNTERS(object, {"recording_bytes", passes.recording}));
+    MIMUS_TRY(mimus__json_set(object, "passes", json_incref(rows)));
+    for (uint32_t i = 0; i < passes.passes; i++)
+        MIMUS_TRY(describe_pass(rows, &passes, i));
+out:
+    json_decref(rows);
+    mimus__bench_many_clear(&passes);
+    return status;
+}
+
 /* The member that the options ask for. */
 static mimus_status measure(bench *b, const mimus_bench_options *options,
                             const mimus_watch *watch) {
     mimus_status status = MIMUS_OK;
     if (options->ablate)
         return ablate(b, options->device, watch);
+    if (options->runs != NULL)
+        return measure_many(b, options, watch);
     b->rows = json_array();
     MIMUS_TRY(mimus__json_set(b->document, "devices", b->rows));
     MIMUS_TRY(options->all_devices ? add_all(b, watch) : add_device(b, options->device, watch));
@@ -362,13 +405,18 @@ mimus_status mimus_bench(const mimus_bench_options *options, const mimus_watch *
     mimus_status status = MIMUS_OK;
     bench b = {.has_losses = false};
     *json = NULL;
+    if (options->runs != NULL) /* before anything is made up */
+        MIMUS_TRY(mimus__bench_many_parse(b.runs, &b.run_counts, options->runs));
     if (options->all_devices && options->device != NULL)
         return mimus__fail(MIMUS_ERR_ARGUMENT, "device: all devices are asked for");
+    if (options->runs != NULL && (options->all_devices || options->ablate))
+        return mimus__fail(MIMUS_ERR_ARGUMENT, "runs: goes with one device, and without ablate");
     if (options->all_devices && options->ablate)
         return mimus__fail(MIMUS_ERR_ARGUMENT,
                            "ablate: goes with one device, not with all of them");
     MIMUS_TRY(mimus__bench_work_new(&b.work, options, watch));
-    MIMUS_TRY(mimus__dataset_model(&b.model, &b.work.dataset, b.work.config));
+    MIMUS_TRY(
+        mimus__dataset_model(&b.model, &b.work.dataset, &b.work.dataset.statistics, b.work.config));
     b.document = json_object();
     MIMUS_TRY(mimus__json_set(b.document, "version", json_string(MIMUS_VERSION)));
     MIMUS_TRY(describe_work(b.document, &b.work, options->recording));

@@ -36,8 +36,9 @@ static mimus_status run_trainer(ablater *a, mimus__bench_stage *stage, const mim
     mimus_status status = MIMUS_OK;
     mimus__trainer *trainer = NULL;
     (void)mimus__phase_begin(a->watch, "prepare", 0);
-    MIMUS_TRY(mimus__trainer_new(&trainer, a->device, &a->store, a->schema, &config, &a->model,
-                                 &a->dataset->statistics, 1));
+    const mimus__trainee run = {
+        .config = config, .model = a->model, .statistics = &a->dataset->statistics};
+    MIMUS_TRY(mimus__trainer_new(&trainer, a->device, &a->store, a->schema, &run, 1));
     MIMUS_TRY(mimus__bench_epochs_run(&stage->epochs, a->device, config->epochs, a->schema->heads,
                                       mimus__bench_trainer_epoch, trainer, a->watch));
 out:
@@ -79,7 +80,7 @@ mimus_status mimus__bench_ablate(mimus__bench_ablation *out, const char *selecto
     mimus__device_set_watch(a.device, watch);
     MIMUS_TRY(mimus__estimate_check(
         a.device, model->schema, dataset->split.training.samples + dataset->split.heldout.samples,
-        config, &model->shape));
+        1, config, &model->shape));
     out->device = *mimus__device_get_info(a.device);
     MIMUS_TRY(mimus__store_new(&a.store, a.device, dataset->recording, &dataset->audit,
                                &dataset->split, &recipe, watch));

@@ -346,6 +346,45 @@ static void put_ablation(FILE *out, const json_t *ablation) {
             show("%.2f", 100 * number(ablation, "difference")).text);
 }
 
+/* ---------------------------------------------------------------------- many runs */
+
+static void put_pass_row(FILE *out, const json_t *pass) {
+    bool shared = json_is_true(json_object_get(pass, "shared"));
+    const json_t *settled = json_object_get(json_object_get(pass, "epoch"), "settled");
+    fputs("<tr>", out);
+    put_cell(out, show_count(number(pass, "runs")).text);
+    put_cell(out, shared ? "shared" : "own");
+    put_cell(out, show_seconds(number(settled, "median")).text);
+    put_cell(out, show_seconds(number(pass, "a_run")).text);
+    put_cell(out, show("%.2f", number(pass, "beside_solo")).text);
+    put_cell(out, show_count(number(pass, "launches")).text);
+    fputs("</tr>\n", out);
+}
+
+static void put_many(FILE *out, const json_t *many) {
+    static const char *const titles[] = {"runs",  "batches",    "epoch, median",
+                                         "a run", "beside one", "launches a step"};
+    const json_t *passes = json_object_get(many, "passes"), *pass;
+    double most = 0;
+    size_t i;
+    put_title(out, "Runs at once",
+              "What an epoch takes of each run, with batches of its own and with one for all.");
+    json_array_foreach(passes, i, pass) most = fmax(most, number(pass, "a_run"));
+    json_array_foreach(passes, i, pass) {
+        char name[48];
+        bool shared = json_is_true(json_object_get(pass, "shared"));
+        snprintf(name, sizeof name, "%.0f%s", number(pass, "runs"), shared ? ", shared" : "");
+        put_bar(out, name, show_seconds(number(pass, "a_run")).text,
+                &(const piece){number(pass, "a_run") / most, "a run", 0}, 1);
+    }
+    begin_table(out, titles, sizeof titles / sizeof *titles);
+    json_array_foreach(passes, i, pass) put_pass_row(out, pass);
+    end_table(out);
+    fputs("<p>", out);
+    mimus__page_text(out, text(many, "name"));
+    fputs("</p>\n", out);
+}
+
 /* ---------------------------------------------------------------------- workloads */
 
 static void put_work(FILE *out, const json_t *work) {
@@ -369,8 +408,11 @@ static void put_document(FILE *out, const json_t *document) {
     const json_t *ablation = json_object_get(document, "ablation");
     fputs("<section>\n", out);
     put_work(out, json_object_get(document, "workload"));
+    const json_t *many = json_object_get(document, "many");
     if (ablation != NULL)
         put_ablation(out, ablation);
+    else if (many != NULL)
+        put_many(out, many);
     else
         put_devices(out, json_object_get(document, "devices"));
     fputs("</section>\n", out);

@@ -39,9 +39,10 @@ static mimus_status set_up(session *s, const mimus__model *model) {
     run->upload_bytes = 4ull * s->store.layout.words * ((uint64_t)run->training + run->heldout);
     began = mimus__clock_seconds();
     (void)mimus__phase_begin(s->watch, "prepare", 0);
+    const mimus__trainee trainee = {
+        .config = s->config, .model = model, .statistics = &dataset->statistics};
     MIMUS_TRY(mimus__trainer_new(&s->trainer, s->device, &s->store,
-                                 mimus__recording_schema(dataset->recording), &s->config, &model,
-                                 &dataset->statistics, 1));
+                                 mimus__recording_schema(dataset->recording), &trainee, 1));
     MIMUS_TRY(mimus__device_finish(s->device));
     run->prepare = mimus__clock_seconds() - began;
     run->plan = mimus__trainer_report(s->trainer);
@@ -174,7 +175,7 @@ mimus_status mimus__bench_run_new(mimus__bench_run *out, const char *selector,
     mimus__device_set_watch(s.device, watch);
     MIMUS_TRY(mimus__estimate_check(
         s.device, model->schema, dataset->split.training.samples + dataset->split.heldout.samples,
-        config, &model->shape));
+        1, config, &model->shape));
     out->device = *mimus__device_get_info(s.device);
     MIMUS_TRY(mimus__bench_device(&out->limits, s.device, effort, watch));
     MIMUS_TRY(set_up(&s, model));

@@ -47,8 +47,8 @@ struct mimus__bench_slow {
 static mimus_status make_hyper(mimus__bench_slow *slow) {
     mimus_status status = MIMUS_OK;
     const mimus_config *config = slow->config;
-    const mimus__hyper hyper = {.seed_low = (uint32_t)config->seed,
-                                .seed_high = (uint32_t)(config->seed >> 32),
+    const mimus__hyper hyper = {.order_low = (uint32_t)config->seed,
+                                .order_high = (uint32_t)(config->seed >> 32),
                                 .lr = (float)config->lr};
     MIMUS_TRY(mimus__buffer_new(&slow->hyper, slow->device, sizeof hyper, "the settings"));
     MIMUS_TRY(mimus__buffer_write(&slow->hyper, 0, &hyper, sizeof hyper));
@@ -103,13 +103,14 @@ static mimus_status make_parts(mimus__bench_slow *slow, const mimus_schema *sche
     const mimus__shape *shape = &model->shape;
     MIMUS_TRY(make_hyper(slow));
     MIMUS_TRY(mimus__network_new(&slow->network, slow->device, shape, 1, slow->batch,
-                                 slow->config->gemm, true, NULL));
+                                 slow->config->gemm, true, false, NULL));
     const mimus__network *network = slow->network;
-    MIMUS_TRY(mimus__gather_new(&slow->gather, slow->device, slow->store, &slow->hyper, 1,
+    MIMUS_TRY(mimus__gather_new(&slow->gather, slow->device, slow->store, NULL, &slow->hyper, 1,
                                 mimus__network_matrix(network, 0), 1, network->capacity,
                                 network->layout.padded[0]));
     MIMUS_TRY(mimus__loss_new(&slow->loss, slow->device, schema, &slow->store->layout, &slow->hyper,
-                              1, network->capacity, network->layout.padded[shape->layers]));
+                              NULL, false, 1, network->capacity,
+                              network->layout.padded[shape->layers]));
     uint32_t columns = mimus__loss_columns(slow->loss);
     MIMUS_TRY(mimus__optimizer_new(&slow->optimizer, slow->network, NULL, slow->config,
                                    &slow->hyper, columns, slow->steps));
@@ -298,8 +299,6 @@ static mimus_status training_step(mimus__bench_slow *slow, uint32_t epoch, uint3
     uint32_t rows = rows_of(slow, step, training);
     uint32_t padded = mimus__network_padded_rows(network, rows);
     uint64_t global_step = (uint64_t)epoch * slow->steps + step;
-    uint64_t all_steps = (uint64_t)slow->config->epochs * slow->steps;
-    float rate = (float)mimus__config_rate(slow->config, global_step, all_steps, slow->steps);
     size_t row_bytes = mimus__optimizer_columns(slow->optimizer) * sizeof(float);
     if (slow->way.uploads)
         MIMUS_TRY(upload_batch(slow, slow->host.order + (size_t)epoch * training + first, 0, rows,
@@ -309,8 +308,7 @@ static mimus_status training_step(mimus__bench_slow *slow, uint32_t epoch, uint3
     MIMUS_TRY(mimus__network_forward(network, padded, true, (uint32_t)global_step));
     MIMUS_TRY(run_loss(slow, padded, rows));
     MIMUS_TRY(mimus__network_backward(network, padded, (uint32_t)global_step));
-    MIMUS_TRY(
-        mimus__optimizer_step(slow->optimizer, mimus__loss_sums(slow->loss, padded), step, rate));
+    MIMUS_TRY(mimus__optimizer_step(slow->optimizer, mimus__loss_sums(slow->loss, padded), step));
     MIMUS_TRY(
         mimus__buffer_read(&slow->optimizer->table, (step + 1) * row_bytes, slow->row, row_bytes));
 out:

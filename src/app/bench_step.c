@@ -31,6 +31,7 @@ mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mi
                                 .sense_words = store->layout.sense_words,
                                 .label_words = store->layout.label_words,
                                 .blocks = mimus__trainer_has(trainer, MIMUS__STEP_BLOCK),
+                                .shared = mimus__trainer_shares(trainer),
                                 .splits = network->splits,
                                 .keeps_pre = network->keeps_pre,
                                 .dropout = network->dropout_hyper != NULL,
@@ -45,9 +46,15 @@ mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mi
     return facts;
 }
 
+/* Batches that are gathered, and labels that are read. */
+static double batches(const mimus__bench_facts *facts) {
+    return facts->shared ? 1 : facts->runs;
+}
+
 /* Floats of all runs: a layer's outputs, its weights, its biases. */
 static double outputs(const mimus__bench_facts *facts, uint32_t width) {
-    return (double)facts->runs * facts->padded_rows * facts->padded[width];
+    double runs = width == 0 ? batches(facts) : facts->runs;
+    return runs * facts->padded_rows * facts->padded[width];
 }
 
 static double weights(const mimus__bench_facts *facts, uint32_t layer) {
@@ -90,7 +97,7 @@ static double row_in(const mimus__bench_facts *facts) {
 static mimus__bench_cost gather_cost(const mimus__bench_facts *facts) {
     mimus__bench_cost cost = {.operations = 0};
     double out = (double)facts->shape.senses * facts->shape.stack + facts->label_words;
-    add(&cost, facts->runs * (row_in(facts) * facts->rows + out * facts->padded_rows), 1);
+    add(&cost, batches(facts) * (row_in(facts) * facts->rows + out * facts->padded_rows), 1);
     return cost;
 }
 
@@ -113,7 +120,7 @@ static mimus__bench_cost forward_cost(const mimus__bench_facts *facts) {
 /* Logits in, gradient out, labels; the partial sums are a few hundred bytes a group. */
 static mimus__bench_cost loss_cost(const mimus__bench_facts *facts) {
     mimus__bench_cost cost = {.operations = 0};
-    double labels = (double)facts->runs * facts->padded_rows * facts->label_words;
+    double labels = batches(facts) * facts->padded_rows * facts->label_words;
     add(&cost, 2 * outputs(facts, facts->shape.layers) + labels, 1);
     return cost;
 }
@@ -156,7 +163,8 @@ static mimus__bench_cost backward_cost(const mimus__bench_facts *facts) {
  * and biases in, a partial gradient out, once a slice. */
 static mimus__bench_cost block_cost(const mimus__bench_facts *facts) {
     mimus__bench_cost cost = {.operations = 0};
-    add(&cost, row_in(facts) * facts->runs * facts->rows, 1);
+    double gathered = (double)facts->padded[0] + facts->label_words; /* already */
+    add(&cost, (facts->shared ? gathered : row_in(facts) * facts->runs) * facts->rows, 1);
     for (uint32_t l = 0; l < facts->shape.layers; l++) {
         cost.operations += (l > 0 ? 3 : 2) * product(facts, l);
         add(&cost, facts->splits * ((l > 0 ? 3 : 2) * weights(facts, l) + 2 * biases(facts, l)), 0);
@@ -180,10 +188,11 @@ static mimus__bench_cost optimizer_cost(const mimus__bench_facts *facts) {
 
 mimus__bench_step mimus__bench_step_of(const mimus__bench_facts *facts) {
     mimus__bench_step step = {.phase = {[MIMUS__STEP_OPTIMIZER] = optimizer_cost(facts)}};
+    if (!facts->blocks || facts->shared)
+        step.phase[MIMUS__STEP_GATHER] = gather_cost(facts);
     if (facts->blocks) {
         step.phase[MIMUS__STEP_BLOCK] = block_cost(facts);
     } else {
-        step.phase[MIMUS__STEP_GATHER] = gather_cost(facts);
         step.phase[MIMUS__STEP_FORWARD] = forward_cost(facts);
         step.phase[MIMUS__STEP_LOSS] = loss_cost(facts);
         step.phase[MIMUS__STEP_BACKWARD] = backward_cost(facts);

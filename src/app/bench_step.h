@@ -28,6 +28,7 @@ typedef struct mimus__bench_facts {
     mimus__gemm_kind gemm;
     bool packs;  /* mimus__gemm_packs */
     bool blocks; /* the block plan: gemm and packs mean nothing */
+    bool shared; /* one batch for all runs */
     uint32_t splits;
     bool keeps_pre, dropout;
     mimus__optimizer_kind optimizer;

@@ -9,7 +9,11 @@
 
 typedef struct mimus__evaluation {
     const mimus__model *model;
-    const char *file; /* the model's, for messages */
+    const char *file;                   /* the model's, for messages */
+    const mimus__model *const *members; /* (count) of one shape, the first being the model, which
+                                           are judged as one: by the mean of their probabilities of
+                                           the legal actions; NULL: the model alone */
+    uint32_t count;
     const mimus__dataset *dataset;
     const mimus__rows *rows; /* what is judged; some samples */
     mimus__device *device;
@@ -20,6 +24,10 @@ typedef struct mimus__evaluation {
 /* Judge it; the device has no watch afterwards. Free `*out` with mimus__metrics_free. */
 mimus_status mimus__evaluate(mimus__metrics **out, const mimus__evaluation *what,
                              const mimus_watch *watch);
+
+/* The same, and each of its members into `each` (count), without confusion matrices. */
+mimus_status mimus__evaluate_members(mimus__metrics **out, mimus__metrics **each,
+                                     const mimus__evaluation *what, const mimus_watch *watch);
 
 /* Whether the model was trained on the recording. */
 bool mimus__evaluation_trained_on(const mimus__evaluation *what);

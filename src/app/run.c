@@ -58,7 +58,7 @@ static bool is_leftover(const char *name) {
 
 /* The same, run.json included: all that a run which never trained consists of. */
 static bool is_untrained(const char *name) {
-    return is_leftover(name) || strcmp(name, "run.json") == 0;
+    return is_leftover(name) || strcmp(name, "run.json") == 0 || strcmp(name, "runs.json") == 0;
 }
 
 /* Whether every entry of the folder satisfies `holds`. */
@@ -86,7 +86,25 @@ static void remove_entries(const char *path, bool (*condemned)(const char *name)
     closedir(folder);
 }
 
-mimus_status mimus__run_create(mimus__run *out, const char *folder) {
+/* Remove what is left of runs in the folder that a killed process made and never trained. */
+static void remove_untrained_runs(const char *path) {
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        char *inner = NULL;
+        if (strncmp(entry->d_name, "run-", 4) == 0 &&
+            mimus__text_format(&inner, "%s/%s", path, entry->d_name) == MIMUS_OK &&
+            all_entries(inner, is_untrained)) {
+            remove_entries(inner, is_untrained);
+            rmdir(inner);
+        }
+        free(inner);
+    }
+    closedir(folder);
+}
+
+static mimus_status create(mimus__run *out, const char *folder, bool many) {
     mimus_status status = MIMUS_OK;
     *out = (mimus__run){.lock = -1};
     MIMUS_TRY(mimus__text_copy(&out->folder, folder));
@@ -98,6 +116,8 @@ mimus_status mimus__run_create(mimus__run *out, const char *folder) {
     MIMUS_TRY(mimus__file_make_folder(folder));
     out->fresh = !existed;
     MIMUS_TRY(lock(out));
+    if (existed && many)
+        remove_untrained_runs(folder);
     if (existed &&
         !all_entries(folder, is_leftover)) { /* looked at under the lock: two may start at once */
         status = mimus__fail(MIMUS_ERR_IO,
@@ -115,19 +135,31 @@ out:
     return status;
 }
 
+mimus_status mimus__run_create(mimus__run *out, const char *folder) {
+    return create(out, folder, false);
+}
+
+mimus_status mimus__run_create_many(mimus__run *out, const char *folder) {
+    return create(out, folder, true);
+}
+
 mimus_status mimus__run_open(mimus__run *out, const char *folder) {
+    return mimus__run_open_by(out, folder, "run.json");
+}
+
+mimus_status mimus__run_open_by(mimus__run *out, const char *folder, const char *mark) {
     mimus_status status = MIMUS_OK;
     char *path = NULL;
     *out = (mimus__run){.lock = -1};
     if (folder[0] == '\0')
         return mimus__fail(MIMUS_ERR_IO, "the name of the run's folder is empty");
     MIMUS_TRY(mimus__text_copy(&out->folder, folder));
-    MIMUS_TRY(mimus__run_path(&path, out, "run.json"));
+    MIMUS_TRY(mimus__run_path(&path, out, mark));
     if (!mimus__file_exists(path)) {
         status = mimus__fail(MIMUS_ERR_IO,
-                             "%s: not a run that can go on (it has no run.json); start it by "
+                             "%s: not a run that can go on (it has no %s); start it by "
                              "`mimus train RECORDING -o %s`",
-                             folder, folder);
+                             folder, mark, folder);
         goto out;
     }
     MIMUS_TRY(lock(out));

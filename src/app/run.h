@@ -25,8 +25,14 @@ typedef struct mimus__run {
  * trained) and lock it. MIMUS_ERR_IO says when there is a run already and how to resume it. */
 mimus_status mimus__run_create(mimus__run *out, const char *folder);
 
+/* The same for a folder of many runs: what such a process left is removed. */
+mimus_status mimus__run_create_many(mimus__run *out, const char *folder);
+
 /* Lock an existing run; MIMUS_ERR_BUSY when another process trains into it. */
 mimus_status mimus__run_open(mimus__run *out, const char *folder);
+
+/* The same by another file than run.json, which makes it what it is. */
+mimus_status mimus__run_open_by(mimus__run *out, const char *folder, const char *mark);
 
 /* Unlock. A fresh folder is removed again with what create and begin put there. */
 void mimus__run_close(mimus__run *run);

@@ -149,8 +149,7 @@ static mimus_status choose_rows(mimus__dataset *dataset, const mimus__model *mod
     *which = "held out";
     MIMUS_TRY(mimus_config_new(&config));
     MIMUS_TRY(mimus__config_from_json(config, model->config, "the model's settings"));
-    MIMUS_TRY(mimus__split_new(&dataset->split, dataset->recording, &dataset->audit,
-                               config->heldout, config->seed));
+    MIMUS_TRY(mimus__dataset_parts(&dataset->split, dataset, config));
 out:
     mimus_config_free(config);
     return status;

@@ -54,8 +54,8 @@ static mimus_status make_gather(bench *b, mimus__device *device, uint64_t shard_
     const mimus__selftest_sample *sample = b->sample;
     mimus__hyper hyper[RUNS];
     for (uint32_t r = 0; r < RUNS; r++)
-        hyper[r] =
-            (mimus__hyper){.seed_low = (uint32_t)seeds[r], .seed_high = (uint32_t)(seeds[r] >> 32)};
+        hyper[r] = (mimus__hyper){.order_low = (uint32_t)seeds[r],
+                                  .order_high = (uint32_t)(seeds[r] >> 32)};
     const mimus__store_recipe recipe = {
         .form = b->form, .stack = STACK, .shard_bytes = shard_bytes};
     MIMUS_TRY(mimus__store_new(&b->store, device, sample->recording, &sample->audit, &sample->split,
@@ -65,8 +65,8 @@ static mimus_status make_gather(bench *b, mimus__device *device, uint64_t shard_
     MIMUS_TRY(mimus__buffer_new(&b->x, device, (size_t)RUNS * PADDED * b->width * sizeof(float),
                                 "the self-test"));
     mimus__matrix x = {.buffer = &b->x, .stride = (size_t)PADDED * b->width};
-    MIMUS_TRY(mimus__gather_new(&b->gather, device, &b->store, &b->hyper, STACK, x, RUNS, PADDED,
-                                b->width));
+    MIMUS_TRY(mimus__gather_new(&b->gather, device, &b->store, NULL, &b->hyper, STACK, x, RUNS,
+                                PADDED, b->width));
     for (uint32_t r = 0; r < RUNS; r++)
         MIMUS_TRY(mimus__gather_normalise(b->gather, r,
                                           b->mean + (size_t)r * sample->schema->senses,

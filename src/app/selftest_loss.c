@@ -107,8 +107,8 @@ static mimus_status make_loss(bench *b, mimus__device *device) {
                                      all * b->width * sizeof *b->logits));
     MIMUS_TRY(mimus__selftest_upload(&b->device_labels, device, b->labels,
                                      all * b->layout.label_words * sizeof *b->labels));
-    MIMUS_TRY(mimus__loss_new(&b->loss, device, &b->schema, &b->layout, &b->hyper, RUNS, CAPACITY,
-                              b->width));
+    MIMUS_TRY(mimus__loss_new(&b->loss, device, &b->schema, &b->layout, &b->hyper, NULL, false,
+                              RUNS, CAPACITY, b->width));
     for (uint32_t r = 0; r < RUNS; r++)
         MIMUS_TRY(mimus__loss_weigh(b->loss, r, b->head_weights, b->action_weights));
     MIMUS_TRY(mimus__alloc(&b->partial,

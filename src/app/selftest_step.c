@@ -70,6 +70,8 @@ static mimus_status configure(bench *b) {
     for (uint32_t r = 0; r < RUNS; r++)
         b->hyper[r] = (mimus__hyper){.seed_low = 11 + r,
                                      .seed_high = r,
+                                     .order_low = 11 + r,
+                                     .order_high = r,
                                      .lr = (float)config->lr * (float)(1 + r),
                                      .weight_decay = (float)config->weight_decay,
                                      .clip = (float)config->clip,
@@ -83,13 +85,13 @@ static mimus_status make_phases(bench *b) {
     mimus_status status = MIMUS_OK;
     const mimus__selftest_sample *sample = b->sample;
     MIMUS_TRY(mimus__network_new(&b->network, b->device, &b->shape, RUNS, BATCH, b->config->gemm,
-                                 true, b->config->dropout > 0 ? &b->device_hyper : NULL));
+                                 true, false, b->config->dropout > 0 ? &b->device_hyper : NULL));
     const mimus__layout *layout = &b->network->layout;
-    MIMUS_TRY(mimus__gather_new(&b->gather, b->device, &b->store, &b->device_hyper, STACK,
+    MIMUS_TRY(mimus__gather_new(&b->gather, b->device, &b->store, NULL, &b->device_hyper, STACK,
                                 mimus__network_matrix(b->network, 0), RUNS, b->network->capacity,
                                 layout->padded[0]));
     MIMUS_TRY(mimus__loss_new(&b->loss, b->device, sample->schema, &b->store.layout,
-                              &b->device_hyper, RUNS, b->network->capacity,
+                              &b->device_hyper, NULL, false, RUNS, b->network->capacity,
                               layout->padded[b->shape.layers]));
 out:
     return status;
@@ -100,8 +102,9 @@ static mimus_status make_block(bench *b) {
     bool dropout = b->config->dropout > 0;
     MIMUS_TRY(mimus__network_new_numbers(&b->network, b->device, &b->shape, RUNS, dropout,
                                          mimus__block_plan_slices(b->device, BATCH)));
-    MIMUS_TRY(mimus__block_plan_new(&b->block, b->network, &b->store, b->sample->schema,
-                                    &b->device_hyper, dropout, BATCH, 0));
+    const mimus__block_source source = {.store = &b->store, .hyper = &b->device_hyper};
+    MIMUS_TRY(mimus__block_plan_new(&b->block, b->network, &source, b->sample->schema, dropout,
+                                    BATCH, 0));
 out:
     return status;
 }
@@ -321,7 +324,7 @@ static mimus_status run_step(bench *b, uint32_t step) {
                   : run_phases(b, &at, step));
     if (b->invents)
         MIMUS_TRY(invent_gradient(b, step));
-    MIMUS_TRY(mimus__optimizer_step(b->optimizer, sums_of(b, at.rows), step, 1.0f));
+    MIMUS_TRY(mimus__optimizer_step(b->optimizer, sums_of(b, at.rows), step));
 out:
     return status;
 }

@@ -18,7 +18,8 @@ static const option_page page = {
     .verb = "bench",
     .usage = "[WORKLOAD...] [--samples N] [--device SELECTOR]\n"
              "[WORKLOAD...] --recording FILE [--all-devices]\n"
-             "[WORKLOAD...] --ablate\n",
+             "[WORKLOAD...] --ablate\n"
+             "[WORKLOAD...] --runs N,N,...\n",
     .about = "Measure training: what the device can do at its best, what each phase of a step\n"
              "takes, and how many times its floor an epoch takes. The floor is the larger of\n"
              "the products' operations at the device's best rate and the gather's bytes at its\n"
@@ -38,6 +39,7 @@ static const option_page page = {
              "  mimus bench reference wide --samples 2490000 -o report.html\n"
              "  mimus bench small --all-devices\n"
              "  mimus bench --ablate --epochs 6\n"
+             "  mimus bench small --runs 1,4,16,64\n"
              "  mimus bench --recording play.rec --batch 1024\n",
 };
 
@@ -296,12 +298,55 @@ static void show_ablation(const json_t *ablation) {
            100 * cli_number(ablation, "difference"), 100 * cli_number(ablation, "tolerance"));
 }
 
+static void pass_row(cli_table *table, const json_t *pass, double recording) {
+    const json_t *settled = json_object_get(json_object_get(pass, "epoch"), "settled");
+    const json_t *epoch = json_object_get(pass, "epoch");
+    bool alone = cli_number(pass, "runs") < 1.5;
+    table_cell(table, "%.0f", cli_number(pass, "runs"));
+    table_cell(table, "%s",
+               alone                                           ? "-"
+               : json_is_true(json_object_get(pass, "shared")) ? "shared"
+                                                               : "own");
+    table_cell(table, "%s", duration(cli_number(settled, "median")).text);
+    table_cell(table, "%s to %s", duration(cli_number(settled, "minimum")).text,
+               duration(cli_number(settled, "maximum")).text);
+    table_cell(table, "%s", duration(cli_number(pass, "a_run")).text);
+    table_cell(table, "%.2f", cli_number(pass, "beside_solo"));
+    table_cell(table, "%.0f", cli_number(pass, "launches"));
+    table_cell(table, "%s", human_count(cli_number(epoch, "reads")).text);
+    table_cell(table, "%s", human_bytes(cli_number(pass, "step_bytes")).text);
+    table_cell(table, "%s", human_bytes(cli_number(pass, "bytes") - recording).text);
+}
+
+static void show_many(const json_t *many) {
+    static const char *const titles[] = {"runs",       "batches",  "epoch", "from, to", "a run",
+                                         "beside one", "launches", "reads", "a step",   "memory"};
+    double recording = cli_number(many, "recording_bytes");
+    size_t i;
+    const json_t *pass;
+    cli_table *table = table_new("rlrrrrrrrr");
+    printf("%s (%s), the recording %s\n", cli_text(many, "name"), cli_text(many, "id"),
+           human_bytes(recording).text);
+    for (i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_cell(table, "%s", titles[i]);
+    json_array_foreach(json_object_get(many, "passes"), i, pass) pass_row(table, pass, recording);
+    table_print(table, stdout, "  ");
+    puts("  An epoch of all runs at once, what it takes of each, and that over an epoch of a run "
+         "alone.\n  Launches and bytes (on paper) are a step's, reads an epoch's; memory is beside "
+         "the recording.");
+}
+
 static void show_result(const json_t *document) {
+    const json_t *many = json_object_get(document, "many");
     const json_t *devices = json_object_get(document, "devices");
     const json_t *ablation = json_object_get(document, "ablation");
     show_work(json_object_get(document, "workload"));
     if (ablation != NULL) {
         show_ablation(ablation);
+        return;
+    }
+    if (many != NULL) {
+        show_many(many);
         return;
     }
     if (json_object_get(document, "reference_losses") != NULL) {
@@ -319,7 +364,7 @@ static void show_result(const json_t *document) {
 
 typedef struct bench_request {
     cli_input input;
-    const char *device, *samples, *epochs, *batch, *hidden, *plan, *gemm, *store, *report;
+    const char *device, *samples, *epochs, *batch, *hidden, *plan, *gemm, *store, *runs, *report;
     cli_texts recordings;
     bool all, ablate, raw, quiet;
 } bench_request;
@@ -351,6 +396,7 @@ static bool make_options(const bench_request *request, mimus_source *source,
     *out = (mimus_bench_options){.device = request->device,
                                  .all_devices = request->all,
                                  .ablate = request->ablate,
+                                 .runs = request->runs,
                                  .recording = source->count > 0 ? source : NULL,
                                  .samples = samples,
                                  .epochs = (uint32_t)epochs,
@@ -539,6 +585,10 @@ int cmd_bench(int argc, char **argv) {
         {.name = "ablate",
          .help = "take our way of training apart, and hold it against slower ones",
          .flag = &request.ablate},
+        {.name = "runs",
+         .value = "N,N,...",
+         .help = "train so many runs at once, with batches of their own and with shared ones",
+         .text = &request.runs},
         {.letter = 'o',
          .name = "report",
          .value = "FILE",

@@ -9,6 +9,7 @@
 #include "terminal.h"
 #include "verbs.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static const option_page page = {
     .usage = "RUN|MODEL RECORDING... [--part PART] [--confusion]\n",
     .about = "Judge a run (its best checkpoint) or a .safetensors checkpoint on recordings:\n"
              "how often its most probable legal action is the player's, and how probable it\n"
-             "finds what the player did.\n",
+             "finds what the player did. A folder of many runs is judged run by run, and all\n"
+             "as one, by the mean of their probabilities.\n",
     .notes = "Columns\n"
              "  agreement   the most probable legal action is the player's; standard error\n"
              "  nll         mean of -log p(player's action), in nats\n"
@@ -114,12 +116,62 @@ static const char *errors_are_over(const json_t *result) {
     return over != NULL ? over : "samples";
 }
 
+/* The mean of a model's heads. */
+static double mean_of(const json_t *judged, const char *key) {
+    double sum = 0, count = 0;
+    size_t i;
+    const json_t *head;
+    json_array_foreach(json_object_get(judged, "heads"), i, head) {
+        double value = cli_number(head, key);
+        sum += isfinite(value) ? value : 0;
+        count += isfinite(value);
+    }
+    return count > 0 ? sum / count : NAN;
+}
+
+static void member_row(cli_table *rows, const char *name, const json_t *judged) {
+    const json_t *joint = json_object_get(judged, "joint");
+    table_cell(rows, "%s", name);
+    table_cell(rows, "%s", human_share(mean_of(judged, "agreement")).text);
+    table_cell(rows, "%s", human_share(cli_number(joint, "agreement")).text);
+    table_cell(rows, "%s", human_real(cli_number(joint, "nll")).text);
+}
+
+/* The members of many, and what they are together. */
+static void show_members(const json_t *result) {
+    size_t i;
+    const json_t *members = json_object_get(result, "members"), *member;
+    cli_table *rows = table_new("lrrr");
+    if (members == NULL) {
+        table_free(rows);
+        return;
+    }
+    table_cell(rows, "run");
+    table_cell(rows, "agreement");
+    table_cell(rows, "all at once");
+    table_cell(rows, "nll");
+    json_array_foreach(members, i, member) member_row(rows, cli_text(member, "name"), member);
+    member_row(rows, "as one", result);
+    table_print(rows, stdout, "");
+    puts("As one: the mean of their probabilities; below, in full.\n");
+}
+
 static void show_result(const json_t *result) {
     char *model = human_text(cli_text(result, "model"), SIZE_MAX);
-    printf("%s, epoch %s, on %s in %s (%s)\n", model, human_count(cli_number(result, "epoch")).text,
-           human_things(cli_number(result, "samples"), "sample").text,
-           human_things(cli_number(result, "episodes"), "episode").text, cli_text(result, "part"));
+    size_t members = json_array_size(json_object_get(result, "members"));
+    human epoch = human_count(cli_number(result, "epoch"));
+    if (members > 0)
+        printf(
+            "%s, %s as one, on %s in %s (%s)\n", model, human_things((double)members, "run").text,
+            human_things(cli_number(result, "samples"), "sample").text,
+            human_things(cli_number(result, "episodes"), "episode").text, cli_text(result, "part"));
+    else
+        printf("%s, epoch %s, on %s in %s (%s)\n", model, epoch.text,
+               human_things(cli_number(result, "samples"), "sample").text,
+               human_things(cli_number(result, "episodes"), "episode").text,
+               cli_text(result, "part"));
     free(model);
+    show_members(result);
     if (strcmp(cli_text(result, "part"), part_names[MIMUS_PART_ALL]) == 0 &&
         json_is_true(json_object_get(result, "trained_on")))
         puts("The policy was trained on this recording; --part held-out is what it has not seen.");

@@ -5,6 +5,7 @@
 #include "options.h"
 #include "progress.h"
 #include "settings.h"
+#include "show_runs.h"
 #include "table.h"
 #include "verbs.h"
 
@@ -24,7 +25,10 @@ static const option_page page = {
              "goes on with --resume as if it had never stopped, on the recordings that it\n"
              "began with (name them where they have moved). What it learns stays as it was:\n"
              "only epochs, patience, device, plan, gemm, memory, shard and\n"
-             "tensorboard may change.\n",
+             "tensorboard may change.\n"
+             "\n"
+             "Settings marked [,...] take several values: as many runs then train at once, and\n"
+             "RUN gets a run folder each and a summary of all.\n",
     .notes = "Before the first epoch the samples are looked through (audit), packed onto the\n"
              "device (upload), and kernels are built (prepare), which takes longer the first\n"
              "time on a device, because the matrix products are timed. Agreement is how often\n"
@@ -41,6 +45,9 @@ static const option_page page = {
              "  mimus train *.rec -o run --batch 32768 --lr 1e-2 --schedule cosine\n"
              "  mimus train play.npz -o run --heads 5,2 --hidden 256,256 --patience 3\n"
              "  mimus train play.rec -o again --config run/config.json --seed 1\n"
+             "  mimus train play.rec -o many --runs 16 --share-batches --keep best:3\n"
+             "  mimus train play.rec -o many --lr 1e-3,3e-3,1e-2 --seed 1,2 --grid\n"
+             "  mimus train play.rec -o folds --folds 5\n"
              "  mimus train --resume run --epochs 40\n",
 };
 
@@ -94,6 +101,10 @@ static void show_next(const json_t *summary, const char *run, int gap) {
 }
 
 static void show_summary(const json_t *summary) {
+    if (show_runs_is(summary)) {
+        show_runs(summary);
+        return;
+    }
     char *run = human_text(cli_text(summary, "run"), SIZE_MAX);
     bool held_out = cli_number(summary, "held_out_samples") > 0;
     if (cli_number(summary, "epochs_run") == 0 && !ended(summary, "stopped on request")) {
@@ -150,12 +161,14 @@ static int go_on(const train_request *request, const mimus_source *source) {
     char *summary = NULL;
     char *own = cli_format("%s/config.json", request->resume);
     char *mark = cli_format("%s/run.json", request->resume);
+    char *many = cli_format("%s/runs.json", request->resume);
     mimus_status status = MIMUS_OK;
     /* what is no run is told so by mimus_resume */
-    if (settings_given(&request->settings) && access(mark, F_OK) == 0)
+    if (settings_given(&request->settings) && (access(mark, F_OK) == 0 || access(many, F_OK) == 0))
         status = settings_make(&request->settings, own, &config);
     free(own);
     free(mark);
+    free(many);
     if (status != MIMUS_OK)
         return cli_fail("train", status);
     cli_progress *progress = progress_begin("train", "after this epoch", request->quiet);

@@ -59,10 +59,14 @@ static void list_heads(const json_t *row, char *out, size_t bytes) {
 }
 
 char *epochs_line(const json_t *row, uint32_t epochs) {
-    char heads[MANY_HEADS * 128 + 8], of[16] = "";
+    char heads[MANY_HEADS * 128 + 8], of[64] = "";
+    size_t at = 0;
     list_heads(row, heads, sizeof heads);
     if (epochs > 0)
-        snprintf(of, sizeof of, "/%u", (unsigned)epochs);
+        at = (size_t)snprintf(of, sizeof of, "/%u", (unsigned)epochs);
+    if (json_object_get(row, "runs") != NULL) /* means over them */
+        snprintf(of + at, sizeof of - at, "  %s",
+                 human_things(cli_number(row, "runs"), "run").text);
     char *line = cli_format(
         "epoch %s%s  loss %s  held-out %s  agreement %s%s  lr %.3g  %s samples/s  %s\n",
         human_count(cli_number(row, "epoch")).text, of, human_real(cli_number(row, "loss")).text,

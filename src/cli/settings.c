@@ -24,6 +24,26 @@ static void add_negated(cli_settings *settings, option_groups *groups, size_t co
     options_add(groups, NULL, settings->negated, negated, false);
 }
 
+/* What is off takes no value and turns it on; what may differ by run takes several. */
+static cli_option option_of(cli_settings *settings, size_t index) {
+    const mimus_config_field *field = mimus_config_describe(index);
+    cli_option option = {.name = field->name,
+                         .value = field->hint,
+                         .help = field->help,
+                         .fallback = field->value,
+                         .list = &settings->values,
+                         .key = field->name};
+    if (strcmp(field->hint, "off|on") == 0 && strcmp(field->value, "off") == 0) {
+        option.value = option.fallback = NULL;
+        option.stands = "on";
+    } else if (mimus_config_varies(index)) {
+        texts_add(&settings->hints, cli_format("%s[%c...]", field->hint,
+                                               strchr(field->hint, ',') != NULL ? '/' : ','));
+        option.value = settings->hints.item[settings->hints.count - 1];
+    }
+    return option;
+}
+
 void settings_init(cli_settings *settings, option_groups *groups) {
     size_t count = 0;
     memset(settings, 0, sizeof *settings);
@@ -36,15 +56,8 @@ void settings_init(cli_settings *settings, option_groups *groups) {
                              "options below count more",
                      .text = &settings->file};
     settings->fields = cli_allocate(count, sizeof *settings->fields);
-    for (size_t i = 0; i < count; i++) {
-        const mimus_config_field *field = mimus_config_describe(i);
-        settings->fields[i] = (cli_option){.name = field->name,
-                                           .value = field->hint,
-                                           .help = field->help,
-                                           .fallback = field->value,
-                                           .list = &settings->values,
-                                           .key = field->name};
-    }
+    for (size_t i = 0; i < count; i++)
+        settings->fields[i] = option_of(settings, i);
     options_add(groups, "Settings", settings->config, 1, false);
     options_add(groups, NULL, settings->fields, count, false);
     add_negated(settings, groups, count);
@@ -54,6 +67,7 @@ void settings_clear(cli_settings *settings) {
     free(settings->fields);
     free(settings->negated);
     texts_clear(&settings->names);
+    texts_clear(&settings->hints);
     texts_clear(&settings->values);
 }
 

@@ -11,6 +11,7 @@ typedef struct cli_settings {
     cli_option *fields;   /* --hidden, --epochs, ... */
     cli_option *negated;  /* --no-tensorboard ...: what is on or off */
     cli_texts names;      /* of these */
+    cli_texts hints;      /* "X[,...]": what takes a value a run */
     cli_texts values;     /* "epochs=20" */
 } cli_settings;
 

@@ -221,6 +221,84 @@ out:
     return status;
 }
 
+/* ------------------------------------------------------------------- folds */
+
+/* Each episode of the shuffled list to the part with the fewest samples so far, the first of
+ * several; fold[number] gets it. */
+static mimus_status draw_folds(uint32_t *fold, uint32_t folds, const episode *list, size_t count,
+                               uint64_t seed) {
+    mimus_status status = MIMUS_OK;
+    mimus__rng rng = {.seed = seed, .stream = STREAM};
+    uint64_t *samples = NULL;
+    size_t *order = NULL;
+    MIMUS_TRY(mimus__alloc(&samples, folds, sizeof *samples));
+    MIMUS_TRY(mimus__alloc(&order, count, sizeof *order));
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    for (size_t i = 0; i < count; i++) {
+        size_t chosen = i + (size_t)mimus__rng_below(&rng, count - i), swap = order[i];
+        order[i] = order[chosen];
+        order[chosen] = swap;
+        uint32_t least = 0;
+        for (uint32_t f = 1; f < folds; f++)
+            least = samples[f] < samples[least] ? f : least;
+        fold[list[order[i]].number] = least;
+        samples[least] += list[order[i]].samples;
+    }
+out:
+    free(samples);
+    free(order);
+    return status;
+}
+
+/* As deal(), to many. */
+static mimus_status deal_folds(mimus__rows *out, uint32_t folds, const mimus__rows *all,
+                               const uint32_t *fold) {
+    mimus_status status = MIMUS_OK;
+    size_t *capacity = NULL;
+    MIMUS_TRY(mimus__alloc(&capacity, folds, sizeof *capacity));
+    for (size_t i = 0; i < all->spans; i++) {
+        mimus__span span = all->span[i];
+        uint32_t to = fold[span.episode];
+        span.start = span.start || fold[all->span[i - 1].episode] != to;
+        MIMUS_TRY(add_span(&out[to], &capacity[to], &span));
+    }
+out:
+    free(capacity);
+    return status;
+}
+
+mimus_status mimus__split_folds(mimus__rows *out, uint32_t folds, const mimus__recording *recording,
+                                const mimus__audit *audit, uint64_t seed) {
+    mimus_status status = MIMUS_OK;
+    mimus__rows all = {0};
+    episode *list = NULL;
+    uint32_t *fold = NULL;
+    memset(out, 0, folds * sizeof *out);
+    MIMUS_TRY(mimus__rows_all(&all, recording, audit));
+    if (all.episodes == 1) {
+        uint64_t blocks = folds > BLOCKS ? folds : BLOCKS;
+        MIMUS_TRY(cut_into_blocks(&all, blocks < all.samples ? blocks : all.samples));
+    }
+    if (all.episodes < folds) {
+        status =
+            mimus__fail(MIMUS_ERR_DATA,
+                        "%u folds need as many episodes with usable samples, and there %s "
+                        "%llu",
+                        folds, all.episodes == 1 ? "is" : "are", (unsigned long long)all.episodes);
+        goto out;
+    }
+    MIMUS_TRY(list_episodes(&list, &all));
+    MIMUS_TRY(mimus__alloc(&fold, (size_t)all.span[all.spans - 1].episode + 1, sizeof *fold));
+    MIMUS_TRY(draw_folds(fold, folds, list, (size_t)all.episodes, seed));
+    MIMUS_TRY(deal_folds(out, folds, &all, fold));
+out:
+    mimus__rows_clear(&all);
+    free(list);
+    free(fold);
+    return status;
+}
+
 void mimus__split_clear(mimus__split *split) {
     mimus__rows_clear(&split->training);
     mimus__rows_clear(&split->heldout);

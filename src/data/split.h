@@ -35,6 +35,13 @@ mimus_status mimus__split_new(mimus__split *out, const mimus__recording *recordi
                               const mimus__audit *audit, double fraction, uint64_t seed);
 void mimus__split_clear(mimus__split *split);
 
+/* Cut the recording into `folds` parts of about equal size, drawn with `seed`: whole episodes, the
+ * next one always to the smallest part; a single episode as above. Each is a part of its own,
+ * `out` (folds). MIMUS_ERR_DATA where there are fewer episodes than folds. Clear all of them with
+ * mimus__rows_clear either way. */
+mimus_status mimus__split_folds(mimus__rows *out, uint32_t folds, const mimus__recording *recording,
+                                const mimus__audit *audit, uint64_t seed);
+
 /* All rows that `audit` (may be NULL) does not drop, as one part; each stretch is one span. Clear
  * with mimus__rows_clear either way. */
 mimus_status mimus__rows_all(mimus__rows *out, const mimus__recording *recording,

@@ -21,6 +21,8 @@ typedef enum setting_kind {
     KIND_U32,
     KIND_U64,
     KIND_BYTES, /* uint64_t; "512M" */
+    KIND_SEED,  /* uint64_t; "seed": MIMUS__SEED_OWN */
+    KIND_BEST,  /* uint32_t; "best:N", "all": 0 */
     KIND_REAL,
     KIND_CHOICE, /* an enum: `low` + the place in the hint */
     KIND_TEXT,
@@ -38,6 +40,7 @@ typedef struct setting {
     double low, high;
     range_ends ends;
     size_t count_offset; /* of the uint32_t that counts a list */
+    bool varies;         /* between the runs of a pass */
 } setting;
 
 #define AT(member) offsetof(mimus_config, member)
@@ -49,6 +52,7 @@ typedef struct setting {
     NUMBER(type, member, min, max, BOTH_IN), .count_offset = AT(counter)
 #define CHOICE(member, first) .kind = KIND_CHOICE, .offset = AT(member), .low = first
 #define TEXT(member) .kind = KIND_TEXT, .offset = AT(member)
+#define SEED(member) NUMBER(SEED, member, 0, MAX_INTEGER, BOTH_IN)
 
 /* JSON integers are signed. As a double this is 2^63, one more. */
 #define MAX_INTEGER 9223372036854775807.0
@@ -61,7 +65,7 @@ static const setting fields[] = {
     {{"stack", "1", "N", "samples seen at once, the newest last"}, U32(stack, 1, 1024)},
     {{"epochs", "12", "N", "passes over the training part"}, U32(epochs, 1, 1000000)},
     {{"batch", "4096", "N", "samples a step"}, U32(batch, 1, 1 << 24)},
-    {{"lr", "1e-3", "X", "learning rate"}, REAL(lr, 0, 1e6, LOW_OUT)},
+    {{"lr", "1e-3", "X", "learning rate"}, REAL(lr, 0, 1e6, LOW_OUT), .varies = true},
     {{"optimizer", "adam", "adam|adamw|sgd", "sgd has momentum beta1, without Nesterov"},
      CHOICE(optimizer, MIMUS__ADAM)},
     {{"beta1", "0.9", "X", "decay of the first moment; momentum of sgd"},
@@ -70,24 +74,55 @@ static const setting fields[] = {
     {{"epsilon", "1e-8", "X", "added to the root of the second moment"},
      REAL(epsilon, 0, 1, LOW_OUT)},
     {{"weight_decay", "0", "X", "adam, sgd: added to the gradient; adamw: decoupled"},
-     REAL(weight_decay, 0, 1e6, BOTH_IN)},
+     REAL(weight_decay, 0, 1e6, BOTH_IN),
+     .varies = true},
     {{"clip", "0", "X", "largest global norm of the gradient; 0: any"},
-     REAL(clip, 0, 1e30, BOTH_IN)},
+     REAL(clip, 0, 1e30, BOTH_IN),
+     .varies = true},
     {{"schedule", "constant", "constant|cosine|linear", "of the learning rate, over all epochs"},
-     CHOICE(schedule, MIMUS__CONSTANT)},
+     CHOICE(schedule, MIMUS__CONSTANT),
+     .varies = true},
     {{"warmup", "0", "X", "epochs, or a part of one, in which the learning rate rises linearly"},
-     REAL(warmup, 0, 1e6, BOTH_IN)},
+     REAL(warmup, 0, 1e6, BOTH_IN),
+     .varies = true},
     {{"label_smoothing", "0", "X", "part of a label that is spread over the legal actions"},
-     REAL(label_smoothing, 0, 1, HIGH_OUT)},
+     REAL(label_smoothing, 0, 1, HIGH_OUT),
+     .varies = true},
     {{"dropout", "0", "X", "part of the hidden activations that a training step leaves out"},
-     REAL(dropout, 0, 1, HIGH_OUT)},
+     REAL(dropout, 0, 1, HIGH_OUT),
+     .varies = true},
     {{"class_weights", "none", "none|balanced", "balanced: rare actions weigh more"},
-     CHOICE(class_weights, MIMUS__CLASS_NONE)},
+     CHOICE(class_weights, MIMUS__CLASS_NONE),
+     .varies = true},
     {{"head_weights", "none", "X,X,...|none", "the heads' weights in the loss; none: all 1"},
-     LIST(REALS, head_weights, head_weight_count, 0, 1e6)},
+     LIST(REALS, head_weights, head_weight_count, 0, 1e6),
+     .varies = true},
     {{"held_out", "0.1", "X", "part of the samples, in whole episodes, that judges the policy"},
      REAL(heldout, 0, 1, HIGH_OUT)},
-    {{"seed", "0", "N", "starts every random number"}, NUMBER(U64, seed, 0, MAX_INTEGER, BOTH_IN)},
+    {{"seed", "0", "N", "starts every random number"},
+     NUMBER(U64, seed, 0, MAX_INTEGER, BOTH_IN),
+     .varies = true},
+    {{"split_seed", "seed", "N|seed", "draws what is held out; many runs: the first one's seed"},
+     SEED(split_seed)},
+    {{"order_seed", "seed", "N|seed", "draws the order of every epoch"},
+     SEED(order_seed),
+     .varies = true},
+    {{"folds", "0", "N", "cross-validation: cut into N parts, by episode; 0: held_out counts"},
+     U32(folds, 0, 1000)},
+    {{"fold", "0", "N", "the part that is held out, from 1; 0: each in a run of its own"},
+     U32(fold, 0, 1000),
+     .varies = true},
+    {{"bootstrap", "off", "off|on", "draw the training episodes with replacement, by seed"},
+     CHOICE(bootstrap, 0)},
+    {{"runs", "1", "N", "train N at once, with the seeds seed, seed + 1, ..."},
+     U32(runs, 1, MIMUS__MAX_RUNS)},
+    {{"grid", "off", "off|on", "train all combinations of the lists' values, not value by value"},
+     CHOICE(grid, 0)},
+    {{"share_batches", "off", "off|on", "all runs take the first one's order: one gather for all"},
+     CHOICE(share_batches, 0)},
+    {{"keep", "all", "all|best:N", "whose checkpoints stay when all runs have ended"},
+     .kind = KIND_BEST,
+     .offset = AT(keep)},
     {{"patience", "0", "N", "stop after so many epochs without a better held-out loss; 0: never"},
      U32(patience, 0, 1000000)},
     {{"device", "", "gpu|cpu|P:D|NAME", "OpenCL device; MIMUS_DEVICE, else the first GPU or CPU"},
@@ -124,6 +159,10 @@ const mimus_config_field *mimus_config_describe(size_t index) {
     return index < FIELDS ? &fields[index].text : NULL;
 }
 
+bool mimus_config_varies(size_t index) {
+    return index < FIELDS && fields[index].varies;
+}
+
 static void *member(mimus_config *config, size_t offset) {
     return (char *)config + offset;
 }
@@ -144,6 +183,12 @@ static void describe_range(const setting *field, char *text, size_t bytes) {
         return;
     case KIND_BYTES:
         snprintf(text, bytes, "bytes, as 4096, 512M or 4G");
+        return;
+    case KIND_BEST:
+        snprintf(text, bytes, "all or best:N, N at least 1");
+        return;
+    case KIND_SEED:
+        snprintf(text, bytes, "an integer from 0 to %" PRIu64 ", or seed", (uint64_t)INT64_MAX);
         return;
     case KIND_REAL:
         snprintf(text, bytes, "a number %s %g %s %g", field->ends == LOW_OUT ? "above" : "from",
@@ -281,8 +326,12 @@ static mimus_status from_text(json_t **out, const setting *field, const char *te
     char *copy = NULL;
     *out = NULL;
     switch (field->kind) {
+    case KIND_SEED:
+        *out = strcmp(text, "seed") == 0 ? json_string(text) : number_from_text(KIND_U64, text);
+        break;
     case KIND_CHOICE:
     case KIND_TEXT:
+    case KIND_BEST:
         *out = json_string(text);
         break;
     case KIND_WIDTHS:
@@ -356,6 +405,30 @@ out:
     return status;
 }
 
+static mimus_status store_seed(mimus_config *config, const setting *field, const json_t *value,
+                               const char *where) {
+    const char *text = json_string_value(value);
+    bool own = text != NULL && strcmp(text, "seed") == 0;
+    if (!own && !good_number(field, value))
+        return refuse_json(field, where, value);
+    *(uint64_t *)member(config, field->offset) =
+        own ? MIMUS__SEED_OWN : (uint64_t)json_integer_value(value);
+    return MIMUS_OK;
+}
+
+static mimus_status store_best(mimus_config *config, const setting *field, const json_t *value,
+                               const char *where) {
+    const char *text = json_string_value(value);
+    uint64_t best = 0;
+    bool good = text != NULL &&
+                (strcmp(text, "all") == 0 || (strncmp(text, "best:", 5) == 0 &&
+                                              mimus__text_to_u64(text + 5, &best) && best > 0));
+    if (!good || best > MIMUS__MAX_RUNS)
+        return refuse_json(field, where, value);
+    *(uint32_t *)member(config, field->offset) = (uint32_t)best;
+    return MIMUS_OK;
+}
+
 static mimus_status store_list(mimus_config *config, const setting *field, const json_t *value,
                                const char *where) {
     mimus_status status = MIMUS_OK;
@@ -399,9 +472,14 @@ static mimus_status store_number(mimus_config *config, const setting *field, con
     return MIMUS_OK;
 }
 
-static mimus_status store(mimus_config *config, const setting *field, const json_t *value,
-                          const char *where) {
+/* The value of one run. */
+static mimus_status store_value(mimus_config *config, const setting *field, const json_t *value,
+                                const char *where) {
     switch (field->kind) {
+    case KIND_SEED:
+        return store_seed(config, field, value, where);
+    case KIND_BEST:
+        return store_best(config, field, value, where);
     case KIND_CHOICE:
         return store_choice(config, field, value, where);
     case KIND_TEXT:
@@ -418,11 +496,151 @@ static mimus_status store(mimus_config *config, const setting *field, const json
     return store_number(config, field, value, where);
 }
 
+/* ----------------------------------------------------------- config to JSON */
+
+static json_t *choice_name(const setting *field, uint32_t value) {
+    const char *name = field->text.hint;
+    for (uint32_t place = value - (uint32_t)field->low; place > 0; place--)
+        name = strchr(name, '|') + 1;
+    return json_stringn(name, strcspn(name, "|"));
+}
+
+static json_t *list_to_json(const mimus_config *config, const setting *field) {
+    const void *items = const_member(config, field->offset);
+    uint32_t count = *(const uint32_t *)const_member(config, field->count_offset);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *item = field->kind == KIND_WIDTHS ? json_integer(((const uint32_t *)items)[i])
+                                                  : json_real((*(double *const *)items)[i]);
+        if (json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* The member; NULL when memory is out. */
+static json_t *to_json(const mimus_config *config, const setting *field) {
+    const void *value = const_member(config, field->offset);
+    char best[24];
+    switch (field->kind) {
+    case KIND_SEED:
+        if (*(const uint64_t *)value == MIMUS__SEED_OWN)
+            return json_string("seed");
+        return json_integer((json_int_t) * (const uint64_t *)value);
+    case KIND_BEST:
+        snprintf(best, sizeof best, "best:%" PRIu32, *(const uint32_t *)value);
+        return json_string(*(const uint32_t *)value > 0 ? best : "all");
+    case KIND_CHOICE:
+        return choice_name(field, *(const uint32_t *)value);
+    case KIND_TEXT:
+        return json_string(*(char *const *)value);
+    case KIND_WIDTHS:
+    case KIND_REALS:
+        return list_to_json(config, field);
+    case KIND_U32:
+        return json_integer(*(const uint32_t *)value);
+    case KIND_U64:
+    case KIND_BYTES:
+        return json_integer((json_int_t) * (const uint64_t *)value);
+    case KIND_REAL:
+        break;
+    }
+    return json_real(*(const double *)value);
+}
+
+/* ------------------------------------------------------------------- lists */
+
+/* Whether a value stands for several runs: an array where a run has none. */
+static bool is_of_runs(const setting *field, const json_t *value) {
+    if (!field->varies || json_array_size(value) == 0)
+        return false;
+    return field->kind != KIND_REALS || json_is_array(json_array_get(value, 0));
+}
+
+/* Texts in a list are read as on the command line. */
+static mimus_status store_item(mimus_config *config, const setting *field, const json_t *item,
+                               const char *where) {
+    mimus_status status = MIMUS_OK;
+    json_t *value = NULL;
+    if (!json_is_string(item))
+        return store_value(config, field, item, where);
+    MIMUS_TRY(from_text(&value, field, json_string_value(item), where));
+    MIMUS_TRY(store_value(config, field, value, where));
+out:
+    json_decref(value);
+    return status;
+}
+
+/* Every value is checked; the first one stays in the member. A list takes the place of an earlier
+ * one, and so does a single value. */
+static mimus_status store(mimus_config *config, const setting *field, const json_t *value,
+                          const char *where) {
+    mimus_status status = MIMUS_OK;
+    json_t *list = NULL;
+    if (!is_of_runs(field, value)) {
+        MIMUS_TRY(store_item(config, field, value, where));
+        json_object_del(config->lists, field->text.name);
+        goto out;
+    }
+    list = json_array();
+    for (size_t i = json_array_size(value); i-- > 0;) {
+        MIMUS_TRY(store_item(config, field, json_array_get(value, i), where));
+        if (json_array_insert_new(list, 0, to_json(config, field)) != 0) {
+            status = mimus__fail(MIMUS_ERR_MEMORY, "cannot add to a JSON array");
+            goto out;
+        }
+    }
+    if (json_array_size(value) == 1)
+        json_object_del(config->lists, field->text.name);
+    else
+        MIMUS_TRY(mimus__json_set(config->lists, field->text.name, json_incref(list)));
+out:
+    json_decref(list);
+    return status;
+}
+
+/* Turn "1,2" into [1, 2], item by item. */
+static mimus_status weights_from_texts(json_t *list, const setting *field, const char *where) {
+    mimus_status status = MIMUS_OK;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *weights = NULL;
+        MIMUS_TRY(from_text(&weights, field, json_string_value(json_array_get(list, i)), where));
+        json_array_set_new(list, i, weights);
+    }
+out:
+    return status;
+}
+
+/* One item a run: parted by commas, or by slashes where a run's value has commas itself. NULL
+ * where there is but one. */
+static json_t *runs_from_text(const setting *field, const char *text) {
+    const char *separator = field->kind == KIND_REALS ? "/" : ",";
+    if (!field->varies || strpbrk(text, separator) == NULL)
+        return NULL;
+    json_t *list = json_array();
+    for (;;) {
+        size_t length = strcspn(text, separator);
+        if (json_array_append_new(list, json_stringn(text, length)) != 0) {
+            json_decref(list); /* the text as a whole is refused */
+            return NULL;
+        }
+        if (text[length] == '\0')
+            return list;
+        text += length + 1;
+    }
+}
+
 static mimus_status set_text(mimus_config *config, const setting *field, const char *text,
                              const char *where) {
     mimus_status status = MIMUS_OK;
-    json_t *value = NULL;
-    MIMUS_TRY(from_text(&value, field, text, where));
+    json_t *value = runs_from_text(field, text);
+    /* a list of weights is an array as it is; of texts, it is one of runs */
+    if (value != NULL && field->kind == KIND_REALS)
+        MIMUS_TRY(weights_from_texts(value, field, where));
+    if (value == NULL)
+        MIMUS_TRY(from_text(&value, field, text, where));
     MIMUS_TRY(store(config, field, value, where));
 out:
     json_decref(value);
@@ -485,57 +703,15 @@ out:
     return status;
 }
 
-/* ----------------------------------------------------------- config to JSON */
-
-static json_t *choice_name(const setting *field, uint32_t value) {
-    const char *name = field->text.hint;
-    for (uint32_t place = value - (uint32_t)field->low; place > 0; place--)
-        name = strchr(name, '|') + 1;
-    return json_stringn(name, strcspn(name, "|"));
-}
-
-static json_t *list_to_json(const mimus_config *config, const setting *field) {
-    const void *items = const_member(config, field->offset);
-    uint32_t count = *(const uint32_t *)const_member(config, field->count_offset);
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++) {
-        json_t *item = field->kind == KIND_WIDTHS ? json_integer(((const uint32_t *)items)[i])
-                                                  : json_real((*(double *const *)items)[i]);
-        if (json_array_append_new(list, item) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
-    return list;
-}
-
-/* NULL when memory is out. */
-static json_t *to_json(const mimus_config *config, const setting *field) {
-    const void *value = const_member(config, field->offset);
-    switch (field->kind) {
-    case KIND_CHOICE:
-        return choice_name(field, *(const uint32_t *)value);
-    case KIND_TEXT:
-        return json_string(*(char *const *)value);
-    case KIND_WIDTHS:
-    case KIND_REALS:
-        return list_to_json(config, field);
-    case KIND_U32:
-        return json_integer(*(const uint32_t *)value);
-    case KIND_U64:
-    case KIND_BYTES:
-        return json_integer((json_int_t) * (const uint64_t *)value);
-    case KIND_REAL:
-        break;
-    }
-    return json_real(*(const double *)value);
-}
-
 mimus_status mimus__config_to_json(json_t **out, const mimus_config *config) {
     mimus_status status = MIMUS_OK;
     json_t *json = json_object();
-    for (size_t i = 0; i < FIELDS; i++)
-        MIMUS_TRY(mimus__json_set(json, fields[i].text.name, to_json(config, &fields[i])));
+    for (size_t i = 0; i < FIELDS; i++) {
+        json_t *list = json_object_get(config->lists, fields[i].text.name);
+        MIMUS_TRY(
+            mimus__json_set(json, fields[i].text.name,
+                            list != NULL ? json_deep_copy(list) : to_json(config, &fields[i])));
+    }
     *out = json;
     json = NULL;
 out:
@@ -560,6 +736,7 @@ mimus_status mimus_config_new(mimus_config **out) {
     mimus_config *config = NULL;
     *out = NULL;
     MIMUS_TRY(mimus__alloc(&config, 1, sizeof *config));
+    config->lists = json_object();
     for (size_t i = 0; i < FIELDS; i++)
         MIMUS_TRY(set_text(config, &fields[i], fields[i].text.value, ""));
     *out = config;
@@ -574,6 +751,7 @@ void mimus_config_free(mimus_config *config) {
         return;
     free(config->head_weights);
     free(config->device);
+    json_decref(config->lists);
     free(config);
 }
 
@@ -595,6 +773,14 @@ out:
 
 /* ---------------------------------------------------------------------- use */
 
+uint64_t mimus__config_split_seed(const mimus_config *config) {
+    return config->split_seed != MIMUS__SEED_OWN ? config->split_seed : config->seed;
+}
+
+uint64_t mimus__config_order_seed(const mimus_config *config) {
+    return config->order_seed != MIMUS__SEED_OWN ? config->order_seed : config->seed;
+}
+
 double mimus__config_rate(const mimus_config *config, uint64_t step, uint64_t steps,
                           uint64_t steps_per_epoch) {
     const double pi = 3.14159265358979323846;
@@ -615,6 +801,17 @@ double mimus__config_rate(const mimus_config *config, uint64_t step, uint64_t st
 }
 
 mimus_status mimus__config_check(const mimus_config *config) {
+    if (config->folds == 1 || config->fold > config->folds)
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "fold: %" PRIu32 " of %" PRIu32
+                           " folds; there are 0, or 2 and more, and "
+                           "a fold is one of them",
+                           config->fold, config->folds);
+    if (config->folds > 0 &&
+        (config->store == MIMUS__STORE_F16 || config->store == MIMUS__STORE_BF16))
+        return mimus__fail(MIMUS_ERR_ARGUMENT,
+                           "folds: each normalises its training part, and senses in 16 bits are "
+                           "normalised before they are packed; leave out store");
     if (config->plan != MIMUS__PLAN_BLOCK || config->gemm == MIMUS__GEMM_AUTO)
         return MIMUS_OK;
     return mimus__fail(MIMUS_ERR_ARGUMENT,

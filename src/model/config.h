@@ -49,17 +49,38 @@ struct mimus_config {
     mimus__class_weights class_weights;
     double *head_weights; /* (head_weight_count), or NULL: all 1 */
     uint32_t head_weight_count;
-    double heldout;    /* "held_out": fraction */
-    uint64_t seed;     /* below 2^63, as a JSON integer is */
-    uint32_t patience; /* epochs without a better held-out loss; 0 = no early stopping */
-    char *device;      /* "" = the default choice */
+    double heldout;      /* "held_out": fraction */
+    uint64_t seed;       /* below 2^63, as a JSON integer is */
+    uint64_t split_seed; /* MIMUS__SEED_OWN: seed; draws what is held out, and the folds */
+    uint64_t order_seed; /* MIMUS__SEED_OWN: seed; the order of every epoch */
+    uint32_t folds;      /* that the recording is cut into, by episode; 0: held_out counts */
+    uint32_t fold;       /* which of them is held out, from 1; 0: each, in a run of its own */
+    uint32_t bootstrap;  /* 1: training episodes drawn with replacement, by seed */
+    uint32_t patience;   /* epochs without a better held-out loss; 0 = no early stopping */
+    char *device;        /* "" = the default choice */
     mimus__plan plan;
     mimus__gemm_kind gemm;
     mimus__store_form store;
     uint64_t memory;      /* bytes; 0 = 80% of the device's */
     uint64_t shard;       /* bytes; 0 = as large as the device allows */
     uint32_t tensorboard; /* 1: event files in the run folder */
+
+    /* what makes many runs of one configuration (config_runs.h); a single run has defaults */
+    uint32_t runs;          /* seeds seed, seed + 1, ... */
+    uint32_t grid;          /* 1: every value of a list with every value of the others */
+    uint32_t share_batches; /* 1: the first run's order for all */
+    uint32_t keep;          /* "best:N": the runs whose checkpoints stay; 0: all */
+    json_t *lists;          /* {setting: [values of the runs]}; the member has the first */
 };
+
+/* Each has a lock, which a process can have about a thousand of. */
+enum { MIMUS__MAX_RUNS = 512 };
+
+/* Of split_seed and order_seed: the run's own seed. */
+#define MIMUS__SEED_OWN UINT64_MAX
+
+uint64_t mimus__config_split_seed(const mimus_config *config);
+uint64_t mimus__config_order_seed(const mimus_config *config);
 
 /* The learning rate's factor at `step` (from 0) of `steps` in all, warm-up included; in (0, 1].
  * Cosine and linear end at 0 after the last step: Loshchilov and Hutter 2017, eq. 5. */

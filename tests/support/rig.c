@@ -7,20 +7,20 @@
 
 static void make_phases(rig *r, const mimus_schema *schema, const mimus_config *config) {
     test_ok(mimus__network_new(&r->network, r->device, &r->shape, r->runs, r->rows, config->gemm,
-                               true, config->dropout > 0 ? &r->hyper : NULL));
+                               true, false, config->dropout > 0 ? &r->hyper : NULL));
     const mimus__network *network = r->network;
-    test_ok(mimus__gather_new(&r->gather, r->device, &r->store, &r->hyper, config->stack,
+    test_ok(mimus__gather_new(&r->gather, r->device, &r->store, NULL, &r->hyper, config->stack,
                               mimus__network_matrix(network, 0), r->runs, network->capacity,
                               network->layout.padded[0]));
-    test_ok(mimus__loss_new(&r->loss, r->device, schema, &r->store.layout, &r->hyper, r->runs,
-                            network->capacity, network->layout.padded[r->shape.layers]));
+    test_ok(mimus__loss_new(&r->loss, r->device, schema, &r->store.layout, &r->hyper, NULL, false,
+                            r->runs, network->capacity, network->layout.padded[r->shape.layers]));
 }
 
 static void make_block(rig *r, const mimus_schema *schema, bool dropout, int tile) {
     test_ok(mimus__network_new_numbers(&r->network, r->device, &r->shape, r->runs, dropout,
                                        mimus__block_plan_slices(r->device, r->rows)));
-    test_ok(mimus__block_plan_new(&r->block, r->network, &r->store, schema, &r->hyper, dropout,
-                                  r->rows, tile));
+    const mimus__block_source source = {.store = &r->store, .hyper = &r->hyper};
+    test_ok(mimus__block_plan_new(&r->block, r->network, &source, schema, dropout, r->rows, tile));
 }
 
 void rig_new(rig *out, mimus__device *device, mimus__dataset *dataset, const mimus_config *config,
