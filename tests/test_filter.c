@@ -28,7 +28,7 @@ static void record(const char *path) {
     test_ok(mimus_recorder_open(&recorder, path, &schema, MIMUS_RECORDER_CREATE));
     for (int i = 0; i < ROWS; i++) {
         const float sensed[] = {(float)i, (float)i / 10, 1};
-        const uint16_t actions[] = {i == 5 ? MIMUS_NO_LABEL : (uint16_t)(i % 3),
+        const uint16_t actions[] = {(uint16_t)(i == 5 ? MIMUS_NO_LABEL : (unsigned)i % 3),
                                     (uint16_t)((i + 1) % 3)};
         const uint8_t legal[] = {1, 1, 1, 1, 1, 1};
         test_ok(mimus_recorder_append(recorder, sensed, actions, legal, 1 + (float)i));

@@ -141,7 +141,7 @@ static void check_same(const outcome *a, const outcome *b) {
 }
 
 /* Run `bad`, and where it is none no run, begins with parameters that are not finite. */
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 static void spoil(mimus__model *model) {
     for (size_t i = 0; i < 10; i++)
         model->parameters[i] = INFINITY;
