@@ -89,6 +89,10 @@ uint32_t mimus__gemm_splits(const mimus__gemm *gemm) {
     return gemm->backend->splits;
 }
 
+bool mimus__gemm_batches(const mimus__gemm *gemm) {
+    return gemm->backend->batches;
+}
+
 bool mimus__gemm_packs(const mimus__gemm *gemm) {
     return gemm->backend->packs;
 }

@@ -64,6 +64,9 @@ uint32_t mimus__gemm_splits(const mimus__gemm *gemm);
 /* Whether forward and input gradient first copy the weights into another order, in a launch of
  * their own. */
 bool mimus__gemm_packs(const mimus__gemm *gemm);
+/* Whether a product of several runs, each on a full batch of its own, is one launch; else it is one
+ * a run. */
+bool mimus__gemm_batches(const mimus__gemm *gemm);
 
 /* `pre` NULL, or where to keep X W + b for the derivative of an activation that needs it. */
 mimus_status mimus__gemm_forward(mimus__gemm *gemm, const mimus__gemm_layer *layer, uint32_t rows,

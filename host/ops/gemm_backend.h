@@ -54,6 +54,7 @@ typedef struct mimus__gemm_backend {
     uint32_t row_pad;
     uint32_t splits;
     bool packs;                                   /* see mimus__gemm_packs */
+    bool batches;                                 /* see mimus__gemm_batches */
     char parameters[MIMUS__GEMM_PARAMETER_BYTES]; /* "6 x 2 float8"; names the variant */
 } mimus__gemm_backend;
 

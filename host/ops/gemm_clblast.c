@@ -389,8 +389,8 @@ static mimus_status clblast_open(mimus__gemm_backend **out, mimus__device *devic
     *out = NULL;
     MIMUS_TRY(mimus__alloc(&self, 1, sizeof *self));
     self->batched = variant == 1;
-    self->base =
-        (mimus__gemm_backend){.device = device, .width_pad = PAD, .row_pad = PAD, .splits = 1};
+    self->base = (mimus__gemm_backend){
+        .device = device, .width_pad = PAD, .row_pad = PAD, .splits = 1, .batches = self->batched};
     snprintf(self->base.parameters, sizeof self->base.parameters, "%s",
              self->batched ? "batched" : "one by one");
     MIMUS_TRY(acquire_library(device));

@@ -144,7 +144,8 @@ mimus_status mimus__gemm_tile_open(mimus__gemm_backend **out, mimus__device *dev
                                        .width_pad = WIDTH_PAD,
                                        .row_pad = 1,
                                        .splits = choose_splits(tile, problem),
-                                       .packs = !is_group(shape)};
+                                       .packs = !is_group(shape),
+                                       .batches = true};
     if (is_group(shape)) {
         snprintf(tile->base.parameters, sizeof tile->base.parameters, "group of 64 x 64");
     } else {

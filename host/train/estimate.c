@@ -60,7 +60,7 @@ uint64_t mimus__estimate_step(const mimus__estimate *estimate, const mimus_confi
     uint64_t columns = mimus__metric_columns(estimate->schema->heads) + MIMUS__TABLE_EXTRA;
     /* the report holds parameters, moments and tables once more; a partial gradient a slice */
     uint64_t floats = (2 * (1 + moments) + panels + slices) * layout.total +
-                      2 * runs * columns * (estimate->samples / rows + 2);
+                      2ull * runs * columns * (estimate->samples / rows + 2);
     if (estimate->blocks && runs > 1) /* they may share a batch */
         floats += (rows + SPARE_ROWS) * (layout.padded[0] + BLOCK_GAP + labels);
     if (estimate->blocks) {

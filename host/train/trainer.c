@@ -444,6 +444,8 @@ static void measure(mimus__trainer *trainer, const mimus__trainee *runs, uint32_
         trainer->drops = trainer->drops || runs[r].config->dropout > 0;
     }
     trainer->batch = trainer->config->batch < most ? trainer->config->batch : most;
+    if (trainer->batch == 0) /* nothing to train on is refused before; never divide by it */
+        trainer->batch = 1;
     trainer->steps = mimus__divide_up(training, trainer->batch);
     trainer->heldout_steps = mimus__divide_up(heldout, trainer->batch);
     trainer->stride = trainer->has_parts ? mimus__divide_up(most, trainer->batch) : trainer->steps;

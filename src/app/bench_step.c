@@ -40,6 +40,7 @@ mimus__bench_facts mimus__bench_facts_of(const mimus__trainer *trainer, const mi
         facts.padded_rows = mimus__network_padded_rows(network, rows);
         facts.gemm = mimus__gemm_chosen(network->gemm);
         facts.packs = mimus__gemm_packs(network->gemm);
+        facts.batches = mimus__gemm_batches(network->gemm);
     }
     for (uint32_t l = 0; l <= facts.shape.layers; l++)
         facts.padded[l] = network->layout.padded[l];
@@ -75,11 +76,19 @@ static void add(mimus__bench_cost *cost, double floats, uint64_t launches) {
     cost->launches += launches;
 }
 
+/* Of a layer's product, on full batches. CLBlast takes the runs of a strided batch together, but
+ * not where they share their input. */
+static uint32_t product_launches(const mimus__bench_facts *facts, uint32_t layer) {
+    if (facts->gemm != MIMUS__GEMM_CLBLAST || (facts->batches && !(facts->shared && layer == 0)))
+        return 1;
+    return facts->runs;
+}
+
 /* A product of weights and a batch: the launch itself, and what goes before it or comes after. */
 static void add_product(mimus__bench_cost *cost, const mimus__bench_facts *facts, uint32_t layer) {
     double floats = outputs(facts, layer) + weights(facts, layer) + outputs(facts, layer + 1);
     cost->operations += product(facts, layer);
-    add(cost, floats, facts->gemm == MIMUS__GEMM_CLBLAST ? facts->runs : 1);
+    add(cost, floats, product_launches(facts, layer));
     if (facts->packs)
         add(cost, 2 * weights(facts, layer), 1);
 }
@@ -130,7 +139,7 @@ static void add_weight_gradient(mimus__bench_cost *cost, const mimus__bench_fact
     double in = outputs(facts, layer), out = outputs(facts, layer + 1);
     cost->operations += product(facts, layer);
     if (facts->gemm == MIMUS__GEMM_CLBLAST) { /* the biases' in two launches of their own */
-        add(cost, in + out + weights(facts, layer), facts->runs);
+        add(cost, in + out + weights(facts, layer), product_launches(facts, layer));
         add(cost, out + biases(facts, layer), 2);
     } else {
         add(cost, in + out + facts->splits * (weights(facts, layer) + biases(facts, layer)), 1);

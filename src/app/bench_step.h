@@ -26,9 +26,10 @@ typedef struct mimus__bench_facts {
     uint32_t padded[MIMUS__MAX_LAYERS + 1]; /* widths */
     uint32_t sense_words, label_words;      /* of a row of the store */
     mimus__gemm_kind gemm;
-    bool packs;  /* mimus__gemm_packs */
-    bool blocks; /* the block plan: gemm and packs mean nothing */
-    bool shared; /* one batch for all runs */
+    bool packs;   /* mimus__gemm_packs */
+    bool batches; /* mimus__gemm_batches */
+    bool blocks;  /* the block plan: gemm, packs and batches mean nothing */
+    bool shared;  /* one batch for all runs */
     uint32_t splits;
     bool keeps_pre, dropout;
     mimus__optimizer_kind optimizer;

@@ -21,19 +21,19 @@ static const struct {
     {".hdf5", mimus__minari_out_write},
 };
 
-static mimus_status find_writer(write_function *out, const char *path) {
+/* NULL, and the error set: by the name there is none. */
+static write_function find_writer(const char *path) {
     const size_t length = strlen(path);
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
         const size_t end = strlen(writers[i].ending);
-        if (length > end && strcmp(path + length - end, writers[i].ending) == 0) {
-            *out = writers[i].write;
-            return MIMUS_OK;
-        }
+        if (length > end && strcmp(path + length - end, writers[i].ending) == 0)
+            return writers[i].write;
     }
-    return mimus__fail(MIMUS_ERR_ARGUMENT,
-                       "%s: the name says what is written: it should end in .npz, .h5 or .hdf5; "
-                       "import writes a .rec",
-                       path);
+    mimus__fail(MIMUS_ERR_ARGUMENT,
+                "%s: the name says what is written: it should end in .npz, .h5 or .hdf5; "
+                "import writes a .rec",
+                path);
+    return NULL;
 }
 
 /* It would be gone while it is read. */
@@ -88,16 +88,24 @@ mimus_status mimus_convert(const mimus_source *source, const char *out_path,
     if (source == NULL || out_path == NULL)
         return mimus__fail(MIMUS_ERR_ARGUMENT,
                            "what to convert, and the file to write, are needed");
-    MIMUS_TRY(find_writer(&write, out_path));
+    write = find_writer(out_path);
+    if (write == NULL) {
+        status = MIMUS_ERR_ARGUMENT;
+        goto out;
+    }
     MIMUS_TRY(keep_sources(source, out_path));
     MIMUS_TRY(mimus__dataset_open(&dataset, source, NULL, watch));
-    if (mimus__recording_schema(dataset.recording)->senses == 0)
-        MIMUS_TRY(mimus__fail(MIMUS_ERR_UNSUPPORTED,
-                              "%s: the recording has no senses, and these formats begin with them",
-                              out_path));
+    if (mimus__recording_schema(dataset.recording)->senses == 0) {
+        status = mimus__fail(MIMUS_ERR_UNSUPPORTED,
+                             "%s: the recording has no senses, and these formats begin with them",
+                             out_path);
+        goto out;
+    }
     MIMUS_TRY(mimus__rows_all(&rows, dataset.recording, &dataset.audit));
-    if (rows.samples == 0)
-        MIMUS_TRY(mimus__fail(MIMUS_ERR_DATA, "%s: there is no sample to write", out_path));
+    if (rows.samples == 0) {
+        status = mimus__fail(MIMUS_ERR_DATA, "%s: there is no sample to write", out_path);
+        goto out;
+    }
     MIMUS_TRY(write(out_path, dataset.recording, &rows, watch));
     if (report != NULL)
         MIMUS_TRY(make_report(report, &dataset, &rows));

@@ -93,8 +93,8 @@ static mimus_status prepare(evaluation *e, const mimus_watch *watch) {
                                 e->network->capacity, e->network->layout.padded[0]));
     MIMUS_TRY(upload_members(e));
     size_t width = e->network->layout.padded[shape->layers];
-    MIMUS_TRY(
-        mimus__alloc(&e->logits, e->members * e->network->capacity * width, sizeof *e->logits));
+    MIMUS_TRY(mimus__alloc(&e->logits, (size_t)e->members * e->network->capacity * width,
+                           sizeof *e->logits));
     MIMUS_TRY(mimus__alloc(&e->divisors, e->members, sizeof *e->divisors));
     if (e->members > 1)
         MIMUS_TRY(mimus__alloc(&e->joined, e->batch * width, sizeof *e->joined));

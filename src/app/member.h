@@ -63,9 +63,9 @@ mimus_status mimus__member_drop_outcome(const mimus__member *member);
 mimus__trainee mimus__member_trainee(const mimus__member *member);
 
 /* Leave everything about an epoch in the folder: `result` is that of seat `seat` of the trainer,
- * which took `seconds`. `*row` is the row of metrics.jsonl; free it. */
-mimus_status mimus__member_epoch(mimus__member *member, uint32_t seat,
-                                 const mimus__epoch_result *result, double seconds, json_t **row);
+ * which took `seconds`. `*out` is the row of metrics.jsonl; free it. */
+mimus_status mimus__member_epoch(mimus__member *m, uint32_t seat, const mimus__epoch_result *result,
+                                 double seconds, json_t **out);
 
 /* Say how it ended, and make its summary. `stopped`: before its time, on request. */
 mimus_status mimus__member_end(mimus__member *member, bool stopped);

@@ -238,7 +238,7 @@ static mimus_status do_work(const work *w, line *l, const mimus__sink *to) {
     apart_numbers numbers = {.numbers = {.open = send_columns, .observe = send_numbers}, .l = l};
     if (w->task != NULL)
         return w->task(w->user, &watch);
-    if (w->observe != NULL)
+    if (w->read == NULL)
         return w->observe(w->path, w->options, &numbers.numbers, &watch);
     return w->read(w->path, w->options, &sink.sink, &watch);
 }

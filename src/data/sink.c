@@ -161,9 +161,11 @@ static mimus_status observe(mimus__bins *bins, const char *path, const mimus_sou
     MIMUS_TRY(mimus__reader_file(&file, path));
     MIMUS_TRY(mimus__reader_find(&reader, source->format, file));
     MIMUS_TRY(mimus__reader_check(reader, source->options)); /* or it would not know bin */
-    if (reader->observe == NULL)
-        MIMUS_TRY(mimus__fail(MIMUS_ERR_ARGUMENT, "%s: %s files have no continuous actions to bin",
-                              path, reader->name));
+    if (reader->observe == NULL) {
+        status = mimus__fail(MIMUS_ERR_ARGUMENT, "%s: %s files have no continuous actions to bin",
+                             path, reader->name);
+        goto out;
+    }
     MIMUS_TRY(reader->observe(file, source->options, bins, watch));
 out:
     free(file);

@@ -145,7 +145,8 @@ static mimus_status feed(mimus__csv *csv) {
     csv->used += bytes;
     csv->at += ender == '\n';
     csv->after_return = ender == '\r';
-    if (csv->fault == MIMUS_OK && csv_get_buffer_size(&csv->parser) > 4 * MIMUS__CSV_FIELD_BYTES)
+    if (csv->fault == MIMUS_OK &&
+        csv_get_buffer_size(&csv->parser) > (size_t)4 * MIMUS__CSV_FIELD_BYTES)
         csv->fault = too_long(csv, "a field of more than 64 KiB");
     return csv->fault;
 }

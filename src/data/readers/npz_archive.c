@@ -75,9 +75,11 @@ mimus_status mimus__archive_text(const mimus__archive *archive, const char *memb
         return MIMUS_OK;
     MIMUS_TRY(mimus__text_format(&where, "%s: %s", archive->path, member));
     if (file == NULL || zip_stat_index(archive->zip, (zip_uint64_t)index, 0, &info) != 0 ||
-        (info.valid & ZIP_STAT_SIZE) == 0)
-        MIMUS_TRY(mimus__fail(MIMUS_ERR_FORMAT, "%s: cannot be opened: %s", where,
-                              zip_strerror(archive->zip)));
+        (info.valid & ZIP_STAT_SIZE) == 0) {
+        status = mimus__fail(MIMUS_ERR_FORMAT, "%s: cannot be opened: %s", where,
+                             zip_strerror(archive->zip));
+        goto out;
+    }
     if (info.size > limit)
         MIMUS_TRY(mimus__fail(MIMUS_ERR_FORMAT, "%s: more than %zu bytes", where, limit));
     MIMUS_TRY(mimus__alloc(out, (size_t)info.size + 1, 1));
