@@ -238,9 +238,11 @@ static mimus_status do_work(const work *w, line *l, const mimus__sink *to) {
     apart_numbers numbers = {.numbers = {.open = send_columns, .observe = send_numbers}, .l = l};
     if (w->task != NULL)
         return w->task(w->user, &watch);
-    if (w->read == NULL)
+    if (w->observe != NULL)
         return w->observe(w->path, w->options, &numbers.numbers, &watch);
-    return w->read(w->path, w->options, &sink.sink, &watch);
+    if (w->read != NULL)
+        return w->read(w->path, w->options, &sink.sink, &watch);
+    return mimus__fail(MIMUS_ERR_ARGUMENT, "%s: there is nothing to do", w->path);
 }
 
 /* Who asks the program to stop asks the other process, which ends this one; a crash leaves no core.
