@@ -45,6 +45,8 @@ def stacked(space, samples):
         return {key: stacked(part, [sample[key] for sample in samples]) for key, part in space.spaces.items()}
     if isinstance(space, gym.spaces.Tuple):
         return tuple(stacked(part, [sample[i] for sample in samples]) for i, part in enumerate(space.spaces))
+    if isinstance(space, gym.spaces.Text):
+        return list(samples)
     return np.stack([np.asarray(sample) for sample in samples])
 
 
@@ -54,6 +56,8 @@ def flat(space, sample):
         return np.concatenate([flat(part, sample[key]) for key, part in space.spaces.items()])
     if isinstance(space, gym.spaces.Tuple):
         return np.concatenate([flat(part, sample[i]) for i, part in enumerate(space.spaces)])
+    if isinstance(space, gym.spaces.Text):
+        return np.zeros(0)
     return np.asarray(sample, np.float64).ravel()
 
 
