@@ -73,12 +73,13 @@ find_ptxas() {
 # ------------------------------------------------------------------ what the host launches
 
 # The test shim stands between mimus and OpenCL, makes the device call itself a GPU, and keeps the sources, build
-# options and group sizes of all launches. Sizes that launches alone depend on are small: CPUs are slow at this.
+# options and group sizes of all launches. Sizes that launches alone depend on are small: CPUs are slow at this. What
+# was tuned before must not count: kernels that only trials launch would be missing then.
 launches() { # folder, arguments of mimus
     folder=$work/launches/$1
     shift
     mkdir -p "$folder"
-    env -u MIMUS_DEVICE -u MIMUS_GEOMETRY MIMUS_OPENCL_LIBRARY="$build/tests/libopencl_shim.so" \
+    env -u MIMUS_DEVICE -u MIMUS_GEOMETRY XDG_CACHE_HOME="$work/cache" MIMUS_OPENCL_LIBRARY="$build/tests/libopencl_shim.so" \
         MIMUS_SHIM="gpu record=$folder" "$build/mimus" "$@" >>"$log" 2>&1 || fail 1 "mimus $1 failed"
 }
 
@@ -90,7 +91,7 @@ train() { # folder, settings
 }
 
 record() {
-    rm -rf "$work/launches" "$work/play.rec"
+    rm -rf "$work/launches" "$work/play.rec" "$work/cache"
     "$build/mimus-arena" record --samples 4096 -o "$work/play.rec" >>"$log" 2>&1 || fail 1 "cannot record play"
     launches 1-reference bench reference --samples 4096 --batch 64 --epochs 2 --gemm tile
     launches 5-ablation bench reference --samples 4096 --batch 64 --epochs 2 --gemm tile --ablate
