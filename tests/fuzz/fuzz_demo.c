@@ -1,5 +1,7 @@
 /* Any bytes as a .demo file: reading and auditing it must end well or fail clearly. The first byte
  * says which options are given to the reader, the rest is the file. */
+#include "support.h"
+
 #include "audit.h"
 #include "recording.h"
 
@@ -8,38 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void expect(bool good, const char *what) {
-    if (good)
-        return;
-    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
-    abort();
-}
-
-static char path[256];
-static int descriptor = -1;
-
-static void remove_file(void) {
-    unlink(path);
-}
-
-static void put_file(const uint8_t *data, size_t size) {
-    if (descriptor < 0) {
-        const char *base = getenv("TMPDIR");
-        snprintf(path, sizeof path, "%s/mimus-fuzz-XXXXXX", base != NULL ? base : "/tmp");
-        descriptor = mkstemp(path);
-        atexit(remove_file);
-    }
-    expect(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, data, size, 0) == (ssize_t)size,
-           "cannot write the file");
-}
-
-/* A failure names the file, in one line. */
-static void expect_message(void) {
-    const char *message = mimus_last_error();
-    expect(strncmp(message, path, strlen(path)) == 0 && strchr(message, '\n') == NULL,
-           "an unclear message");
-}
-
 /* Every sample is a record: none is missing between the blocks. */
 static void judge(const mimus__recording *recording) {
     const mimus_schema *schema = mimus__recording_schema(recording);
@@ -47,13 +17,14 @@ static void judge(const mimus__recording *recording) {
     mimus__audit audit;
     for (size_t b = 0; b < mimus__recording_blocks(recording); b++) {
         mimus__block block;
-        expect(mimus__recording_block(recording, b, &block) == MIMUS_OK, "a bad block");
-        expect(block.first == rows && (block.masks != NULL) == schema->masks, "a bad block");
+        fuzz_expect(mimus__recording_block(recording, b, &block) == MIMUS_OK, "a bad block");
+        fuzz_expect(block.first == rows && (block.masks != NULL) == schema->masks, "a bad block");
         rows += block.samples;
     }
-    expect(rows > 0 && rows == mimus__recording_samples(recording), "rows are missing");
-    expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_IGNORE, NULL) == MIMUS_OK, "no audit");
-    expect(audit.samples == rows && audit.dropped <= audit.faulty, "samples out of thin air");
+    fuzz_expect(rows > 0 && rows == mimus__recording_samples(recording), "rows are missing");
+    fuzz_expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_IGNORE, NULL) == MIMUS_OK,
+                "no audit");
+    fuzz_expect(audit.samples == rows && audit.dropped <= audit.faulty, "samples out of thin air");
     mimus__audit_clear(&audit);
 }
 
@@ -68,17 +39,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         {"bin=all:quantile:2", "align=same", NULL},
         {"bin=continuous0:quantile:5", "visual=skip", NULL},
     };
-    const char *paths[] = {path};
+    const char *paths[] = {fuzz_path};
     mimus_source source = {.paths = paths, .count = 1, .format = "demo"};
     mimus__recording *recording = NULL;
     if (size == 0)
         return 0;
     source.options = options[data[0] % (sizeof options / sizeof *options)];
-    put_file(data + 1, size - 1);
+    fuzz_put_file(data + 1, size - 1);
     if (mimus__recording_open(&recording, &source, NULL) == MIMUS_OK)
         judge(recording);
     else
-        expect_message();
+        fuzz_expect_message();
     mimus__recording_free(recording);
     return 0;
 }

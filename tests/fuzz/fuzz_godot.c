@@ -2,6 +2,8 @@
  * auditing and splitting it must end well or fail clearly.
  *
  *   1 byte   which options are given; then the file */
+#include "support.h"
+
 #include "split.h"
 
 #include <stdio.h>
@@ -9,48 +11,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static char path[256];
-static int descriptor = -1;
-
-static void expect(bool good, const char *what) {
-    if (good)
-        return;
-    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
-    abort();
-}
-
-static void remove_file(void) {
-    unlink(path);
-}
-
-static void put_file(const uint8_t *data, size_t size) {
-    if (descriptor < 0) {
-        const char *base = getenv("TMPDIR");
-        snprintf(path, sizeof path, "%s/mimus-fuzz-XXXXXX", base != NULL ? base : "/tmp");
-        descriptor = mkstemp(path);
-        atexit(remove_file);
-    }
-    expect(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, data, size, 0) == (ssize_t)size,
-           "cannot write the file");
-}
-
 /* A failure is one line, and names the file unless it is about an option alone. */
 static void expect_message(void) {
     const char *message = mimus_last_error();
-    expect(*message != '\0' && strchr(message, '\n') == NULL, "an unclear message");
-    expect(strstr(message, path) != NULL || strncmp(message, "where: ", 7) == 0 ||
-               strncmp(message, "none of ", 8) == 0,
-           "a message without the file");
+    fuzz_expect(*message != '\0' && strchr(message, '\n') == NULL, "an unclear message");
+    fuzz_expect(strstr(message, fuzz_path) != NULL || strncmp(message, "where: ", 7) == 0 ||
+                    strncmp(message, "none of ", 8) == 0,
+                "a message without the file");
 }
 
 static void judge(const mimus__recording *recording) {
     mimus__audit audit;
     mimus__split split = {0};
-    expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_DROP, NULL) == MIMUS_OK, "no audit");
-    expect(audit.samples == mimus__recording_samples(recording), "samples out of thin air");
+    fuzz_expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_DROP, NULL) == MIMUS_OK,
+                "no audit");
+    fuzz_expect(audit.samples == mimus__recording_samples(recording), "samples out of thin air");
     if (mimus__split_new(&split, recording, &audit, 0.3, 1) == MIMUS_OK)
-        expect(split.training.samples + split.heldout.samples == audit.samples - audit.dropped,
-               "rows are missing");
+        fuzz_expect(split.training.samples + split.heldout.samples == audit.samples - audit.dropped,
+                    "rows are missing");
     mimus__split_clear(&split);
     mimus__audit_clear(&audit);
 }
@@ -61,7 +39,7 @@ static void check_bins(const mimus__recording *recording) {
     for (uint32_t h = 0; h < schema->heads; h++) {
         const mimus_head *head = &schema->head[h];
         for (uint16_t a = 0; head->bin_edges != NULL && a + 1u < head->actions; a++)
-            expect(mimus_head_action(head, head->bin_edges[a]) == a + 1, "an edge in no bin");
+            fuzz_expect(mimus_head_action(head, head->bin_edges[a]) == a + 1, "an edge in no bin");
     }
 }
 
@@ -79,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         {"bin=1:quantile:3", NULL},
     };
     static const char *const conditions[] = {NULL, NULL, NULL, "sense0>0.5 and head0!=1"};
-    const char *paths[] = {path};
+    const char *paths[] = {fuzz_path};
     mimus__recording *recording = NULL;
     if (size == 0)
         return 0;
@@ -90,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                  .where = conditions[data[0] / 8 % 4],
                                  .episodes = data[0] / 32 % 4 == 3 ? "1:" : NULL,
                                  .limit = data[0] / 128};
-    put_file(data + 1, size - 1);
+    fuzz_put_file(data + 1, size - 1);
     if (mimus__recording_open(&recording, &source, NULL) != MIMUS_OK) {
         expect_message();
         return 0;

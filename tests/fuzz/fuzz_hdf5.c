@@ -6,6 +6,8 @@
  *   1 byte   which options are given to the reader
  *   then, again and again: 1 byte what (its low 3 bits) and where (which name), 3 bytes how, and
  * the elements or letters that it needs */
+#include "support.h"
+
 #include "audit.h"
 #include "h5_reader.h"
 #include "sink.h"
@@ -15,13 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void expect(bool good, const char *what) {
-    if (good)
-        return;
-    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
-    abort();
-}
 
 /* What libhdf5 keeps for every thread is no leak of ours. */
 const char *__lsan_default_suppressions(void);
@@ -254,7 +249,8 @@ static void build(recipe *r) {
     }
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    expect(file >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0, "cannot write the file");
+    fuzz_expect(file >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0,
+                "cannot write the file");
     for (int step = 0; step < STEPS && r->left > 0; step++)
         add(file, links, r);
     H5Pclose(links);
@@ -264,8 +260,8 @@ static void build(recipe *r) {
 /* A failure names the file, in one line. */
 static void expect_message(void) {
     const char *message = mimus_last_error();
-    expect(strncmp(message, path, strlen(path)) == 0 && strchr(message, '\n') == NULL,
-           "an unclear message");
+    fuzz_expect(strncmp(message, path, strlen(path)) == 0 && strchr(message, '\n') == NULL,
+                "an unclear message");
 }
 
 static void judge(const mimus__recording *recording) {
@@ -273,12 +269,14 @@ static void judge(const mimus__recording *recording) {
     uint64_t samples = 0;
     for (size_t b = 0; b < mimus__recording_blocks(recording); b++) {
         mimus__block block;
-        expect(mimus__recording_block(recording, b, &block) == MIMUS_OK, "a bad block");
+        fuzz_expect(mimus__recording_block(recording, b, &block) == MIMUS_OK, "a bad block");
         samples += block.samples;
     }
-    expect(samples == mimus__recording_samples(recording) && samples > 0, "samples are missing");
-    expect(mimus__recording_episodes(recording) <= samples, "too many episodes");
-    expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_IGNORE, NULL) == MIMUS_OK, "no audit");
+    fuzz_expect(samples == mimus__recording_samples(recording) && samples > 0,
+                "samples are missing");
+    fuzz_expect(mimus__recording_episodes(recording) <= samples, "too many episodes");
+    fuzz_expect(mimus__audit_run(&audit, recording, MIMUS_ILLEGAL_IGNORE, NULL) == MIMUS_OK,
+                "no audit");
     mimus__audit_clear(&audit);
 }
 
@@ -290,7 +288,7 @@ static void exercise(const char *const *options) {
     if (mimus__h5_read_here(path, options, &sink.base.sink, NULL) != MIMUS_OK) {
         expect_message();
     } else {
-        expect(mimus__memory_sink_recording(&recording, &sink) == MIMUS_OK, "no recording");
+        fuzz_expect(mimus__memory_sink_recording(&recording, &sink) == MIMUS_OK, "no recording");
         judge(recording);
     }
     mimus__recording_free(recording);

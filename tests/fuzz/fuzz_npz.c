@@ -4,19 +4,14 @@
  *
  *   1 byte   which options are given to the reader
  *   then, again and again: 1 byte which array, 2 bytes length (little-endian), the .npy */
+#include "support.h"
+
 #include "statistics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void expect(bool good, const char *what) {
-    if (good)
-        return;
-    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
-    abort();
-}
 
 /* --------------------------------------------------------------------- zip */
 
@@ -27,7 +22,7 @@ typedef struct bytes {
 
 static void put(bytes *to, const void *data, size_t size) {
     to->data = realloc(to->data, to->size + size + 1);
-    expect(to->data != NULL, "no memory");
+    fuzz_expect(to->data != NULL, "no memory");
     memcpy(to->data + to->size, data, size);
     to->size += size;
 }
@@ -108,31 +103,6 @@ static bytes zip_of(const uint8_t *data, size_t size) {
 
 /* -------------------------------------------------------------- what is done */
 
-static char path[256];
-static int descriptor = -1;
-
-static void remove_file(void) {
-    unlink(path);
-}
-
-static void put_file(const uint8_t *data, size_t size) {
-    if (descriptor < 0) {
-        const char *base = getenv("TMPDIR");
-        snprintf(path, sizeof path, "%s/mimus-fuzz-XXXXXX", base != NULL ? base : "/tmp");
-        descriptor = mkstemp(path);
-        atexit(remove_file);
-    }
-    expect(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, data, size, 0) == (ssize_t)size,
-           "cannot write the file");
-}
-
-/* A failure names the file, in one line. */
-static void expect_message(void) {
-    const char *message = mimus_last_error();
-    expect(strncmp(message, path, strlen(path)) == 0 && strchr(message, '\n') == NULL,
-           "an unclear message");
-}
-
 /* The rows of both parts are the usable ones, and their labels are no more than there are. */
 static void judge(const mimus__recording *recording, mimus_illegal illegal) {
     const mimus_schema *schema = mimus__recording_schema(recording);
@@ -140,18 +110,19 @@ static void judge(const mimus__recording *recording, mimus_illegal illegal) {
     mimus__audit audit;
     mimus__split split = {0};
     mimus__statistics statistics = {0};
-    expect(mimus__audit_run(&audit, recording, illegal, NULL) == MIMUS_OK, "no audit");
-    expect(audit.samples == samples && audit.dropped <= audit.faulty, "samples out of thin air");
+    fuzz_expect(mimus__audit_run(&audit, recording, illegal, NULL) == MIMUS_OK, "no audit");
+    fuzz_expect(audit.samples == samples && audit.dropped <= audit.faulty,
+                "samples out of thin air");
     if (mimus__split_new(&split, recording, &audit, 0.3, 1) == MIMUS_OK) {
-        expect(split.training.samples + split.heldout.samples == samples - audit.dropped,
-               "rows are missing");
-        expect(split.training.samples > 0 && split.heldout.samples > 0, "an empty part");
-        expect(mimus__statistics_new(&statistics, recording, &split.training) == MIMUS_OK,
-               "no statistics");
+        fuzz_expect(split.training.samples + split.heldout.samples == samples - audit.dropped,
+                    "rows are missing");
+        fuzz_expect(split.training.samples > 0 && split.heldout.samples > 0, "an empty part");
+        fuzz_expect(mimus__statistics_new(&statistics, recording, &split.training) == MIMUS_OK,
+                    "no statistics");
         for (uint32_t h = 0; h < schema->heads; h++)
-            expect(statistics.labels[h] <= split.training.samples, "too many labels");
+            fuzz_expect(statistics.labels[h] <= split.training.samples, "too many labels");
         for (uint32_t s = 0; s < schema->senses; s++)
-            expect(statistics.std[s] >= 0, "an odd deviation");
+            fuzz_expect(statistics.std[s] >= 0, "an odd deviation");
     }
     mimus__statistics_clear(&statistics);
     mimus__split_clear(&split);
@@ -159,12 +130,12 @@ static void judge(const mimus__recording *recording, mimus_illegal illegal) {
 }
 
 static void exercise(const uint8_t *data, size_t size, const char *const *options) {
-    const char *paths[] = {path};
+    const char *paths[] = {fuzz_path};
     const mimus_source source = {.paths = paths, .count = 1, .format = "npz", .options = options};
     mimus__recording *recording = NULL;
-    put_file(data, size);
+    fuzz_put_file(data, size);
     if (mimus__recording_open(&recording, &source, NULL) != MIMUS_OK) {
-        expect_message();
+        fuzz_expect_message();
         return;
     }
     judge(recording, MIMUS_ILLEGAL_DROP);

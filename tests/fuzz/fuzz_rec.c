@@ -1,6 +1,8 @@
 /* Any bytes as a .rec file: opening and touching it all must end well or fail clearly, and what
  * opens must take another session of recording. Once as they come, and once with the checksums put
  * right, for a fuzzer cannot guess those. */
+#include "support.h"
+
 #include "chunk.h"
 
 #include <stdio.h>
@@ -9,47 +11,15 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-static void expect(bool good, const char *what) {
-    if (good)
-        return;
-    fprintf(stderr, "%s: %s\n", what, mimus_last_error());
-    abort();
-}
-
 /* ---------------------------------------------------------- the file to read */
 
-static char path[256];
-static int descriptor = -1;
-
-static void remove_file(void) {
-    unlink(path);
-}
-
-static void put_file(const uint8_t *data, size_t size) {
-    if (descriptor < 0) {
-        const char *base = getenv("TMPDIR");
-        snprintf(path, sizeof path, "%s/mimus-fuzz-XXXXXX", base != NULL ? base : "/tmp");
-        descriptor = mkstemp(path);
-        atexit(remove_file);
-    }
-    expect(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, data, size, 0) == (ssize_t)size,
-           "cannot write the file");
-}
-
 static mimus_status open_file(mimus__recording **out) {
-    const char *paths[] = {path};
+    const char *paths[] = {fuzz_path};
     const mimus_source source = {.paths = paths, .count = 1, .format = "rec"};
     return mimus__recording_open(out, &source, NULL);
 }
 
 /* -------------------------------------------------------------- what is done */
-
-/* A failure names the file, in one line. */
-static void expect_message(void) {
-    const char *message = mimus_last_error();
-    expect(strncmp(message, path, strlen(path)) == 0 && strchr(message, '\n') == NULL,
-           "an unclear message");
-}
 
 /* So that nothing that is read can be left out. */
 static volatile uint64_t kept;
@@ -73,15 +43,15 @@ static void touch_all(const mimus__recording *recording) {
     for (size_t i = 0; i < mimus__recording_blocks(recording); i++) {
         mimus__block block;
         if (mimus__recording_block(recording, i, &block) != MIMUS_OK) {
-            expect_message();
+            fuzz_expect_message();
             return;
         }
-        expect(block.first == rows && block.samples > 0, "rows out of order");
+        fuzz_expect(block.first == rows && block.samples > 0, "rows out of order");
         rows += block.samples;
         touch(&block, schema);
     }
-    expect(rows == mimus__recording_samples(recording), "rows are missing");
-    expect(json_array_size(mimus__recording_losses(recording)) <= 1, "more losses than files");
+    fuzz_expect(rows == mimus__recording_samples(recording), "rows are missing");
+    fuzz_expect(json_array_size(mimus__recording_losses(recording)) <= 1, "more losses than files");
 }
 
 /* Record a sample behind what there is: afterwards the file is closed and one sample longer. */
@@ -90,15 +60,17 @@ static void go_on(const mimus_schema *schema, uint64_t samples) {
     mimus__recording *recording = NULL;
     float *senses = calloc(schema->senses, sizeof *senses);
     uint16_t *actions = malloc(schema->heads * sizeof *actions);
-    expect(senses != NULL && actions != NULL, "no memory");
+    fuzz_expect(senses != NULL && actions != NULL, "no memory");
     memset(actions, 0xFF, schema->heads * sizeof *actions);
-    expect(mimus_recorder_open(&recorder, path, schema, MIMUS_RECORDER_APPEND) == MIMUS_OK,
-           "cannot append");
-    expect(mimus_recorder_append(recorder, senses, actions, NULL, 1) == MIMUS_OK, "no sample");
-    expect(mimus_recorder_close(recorder) == MIMUS_OK, "cannot close");
-    expect(open_file(&recording) == MIMUS_OK, "cannot open again");
-    expect(mimus__recording_samples(recording) == samples + 1, "not one sample more");
-    expect(json_array_size(mimus__recording_losses(recording)) == 0, "a loss in a closed file");
+    fuzz_expect(mimus_recorder_open(&recorder, fuzz_path, schema, MIMUS_RECORDER_APPEND) ==
+                    MIMUS_OK,
+                "cannot append");
+    fuzz_expect(mimus_recorder_append(recorder, senses, actions, NULL, 1) == MIMUS_OK, "no sample");
+    fuzz_expect(mimus_recorder_close(recorder) == MIMUS_OK, "cannot close");
+    fuzz_expect(open_file(&recording) == MIMUS_OK, "cannot open again");
+    fuzz_expect(mimus__recording_samples(recording) == samples + 1, "not one sample more");
+    fuzz_expect(json_array_size(mimus__recording_losses(recording)) == 0,
+                "a loss in a closed file");
     mimus__recording_free(recording);
     free(senses);
     free(actions);
@@ -107,14 +79,15 @@ static void go_on(const mimus_schema *schema, uint64_t samples) {
 static void exercise(const uint8_t *data, size_t size) {
     mimus__recording *recording = NULL;
     mimus_schema *schema = NULL;
-    put_file(data, size);
+    fuzz_put_file(data, size);
     if (open_file(&recording) != MIMUS_OK) {
-        expect_message();
+        fuzz_expect_message();
         return;
     }
     touch_all(recording);
     const uint64_t samples = mimus__recording_samples(recording);
-    expect(mimus__schema_copy(&schema, mimus__recording_schema(recording)) == MIMUS_OK, "schema");
+    fuzz_expect(mimus__schema_copy(&schema, mimus__recording_schema(recording)) == MIMUS_OK,
+                "schema");
     mimus__recording_free(recording);
     go_on(schema, samples);
     mimus__schema_free(schema);
@@ -141,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     exercise(data, size);
     uint8_t *signed_data = malloc(size > 0 ? size : 1);
-    expect(signed_data != NULL, "no memory");
+    fuzz_expect(signed_data != NULL, "no memory");
     memcpy(signed_data, data, size);
     sign(signed_data, size);
     if (memcmp(signed_data, data, size) != 0)
