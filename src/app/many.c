@@ -213,22 +213,19 @@ static uint64_t least_epoch(const mimus__pass *pass) {
 mimus_status mimus__many_resume(const mimus__run *run, const mimus__pass *pass, uint32_t keep) {
     mimus_status status = MIMUS_OK;
     json_t *whole = NULL, *names = NULL;
-    char *path = NULL, *metrics = NULL, *summary = NULL;
+    char *path = NULL, *metrics = NULL;
     MIMUS_TRY(mimus__many_names(&names, run->folder, false));
     MIMUS_TRY(mimus__run_path(&path, run, "config.json"));
     MIMUS_TRY(mimus__run_path(&metrics, run, "metrics.jsonl"));
-    MIMUS_TRY(mimus__run_path(&summary, run, "summary.json"));
     if (pass->members == json_array_size(names)) { /* else it speaks of runs that are not here */
         MIMUS_TRY(mimus__many_config(&whole, pass, keep));
         MIMUS_TRY(mimus__json_write(path, whole));
     }
     MIMUS_TRY(mimus__jsonl_trim(metrics, "epoch", least_epoch(pass)));
-    if (unlink(summary) != 0 && errno != ENOENT)
-        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", summary, strerror(errno));
+    MIMUS_TRY(mimus__run_remove(run, "summary.json"));
 out:
     free(path);
     free(metrics);
-    free(summary);
     json_decref(whole);
     json_decref(names);
     return status;
@@ -430,20 +427,10 @@ out:
 /* ------------------------------------------------------------------------- keep */
 
 static mimus_status remove_checkpoints(const mimus__member *member) {
-    static const char *const names[] = {"last.safetensors", "best.safetensors"};
     mimus_status status = MIMUS_OK;
-    char *path = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        free(path);
-        path = NULL;
-        MIMUS_TRY(mimus__run_path(&path, &member->run, names[i]));
-        if (unlink(path) != 0 && errno != ENOENT) {
-            status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
-            goto out;
-        }
-    }
+    MIMUS_TRY(mimus__run_remove(&member->run, "last.safetensors"));
+    MIMUS_TRY(mimus__run_remove(&member->run, "best.safetensors"));
 out:
-    free(path);
     return status;
 }
 

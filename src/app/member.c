@@ -323,19 +323,10 @@ mimus_status mimus__member_judge_again(mimus__member *m) {
 
 /* What an earlier part came to is nothing of a run that goes on. */
 mimus_status mimus__member_drop_outcome(const mimus__member *m) {
-    const char *const names[] = {"summary.json", "evaluation.json"};
     mimus_status status = MIMUS_OK;
-    char *path = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        free(path);
-        MIMUS_TRY(mimus__run_path(&path, &m->run, names[i]));
-        if (unlink(path) != 0 && errno != ENOENT) {
-            status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
-            goto out;
-        }
-    }
+    MIMUS_TRY(mimus__run_remove(&m->run, "summary.json"));
+    MIMUS_TRY(mimus__run_remove(&m->run, "evaluation.json"));
 out:
-    free(path);
     return status;
 }
 

@@ -21,6 +21,17 @@ mimus_status mimus__run_path(char **out, const mimus__run *run, const char *name
     return mimus__text_format(out, "%s/%s", run->folder, name);
 }
 
+mimus_status mimus__run_remove(const mimus__run *run, const char *name) {
+    mimus_status status = MIMUS_OK;
+    char *path = NULL;
+    MIMUS_TRY(mimus__run_path(&path, run, name));
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = mimus__fail(MIMUS_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+out:
+    free(path);
+    return status;
+}
+
 static mimus_status lock(mimus__run *run) {
     mimus_status status = MIMUS_OK;
     char *path = NULL;

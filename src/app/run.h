@@ -44,6 +44,9 @@ mimus_status mimus__run_begin(mimus__run *run, const mimus_config *config,
 /* folder/name into `*out`; free with free(). */
 mimus_status mimus__run_path(char **out, const mimus__run *run, const char *name);
 
+/* Remove folder/name, if it is there. */
+mimus_status mimus__run_remove(const mimus__run *run, const char *name);
+
 /* The recording that the run was started on, as run.json keeps it. Free with
  * mimus__run_source_free. */
 typedef struct mimus__run_source {

@@ -204,6 +204,18 @@ mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t 
     return MIMUS_OK;
 }
 
+void mimus__heads_tell(const mimus_head *heads, uint32_t count, const char *path,
+                       const mimus_watch *watch) {
+    char sizes[256];
+    size_t length = 0;
+    for (uint32_t h = 0; h < count && length < sizeof sizes; h++)
+        length += (size_t)snprintf(sizes + length, sizeof sizes - length, h > 0 ? ",%u" : "%u",
+                                   heads[h].actions);
+    mimus__watch_message(
+        watch, "%s: actions of each head, by the largest labels: %s; the option heads states them",
+        path, sizes);
+}
+
 void mimus__heads_free(mimus_head *heads, uint32_t count) {
     for (uint32_t h = 0; heads != NULL && h < count; h++) {
         free((char *)heads[h].name);

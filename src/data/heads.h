@@ -3,6 +3,7 @@
 #define MIMUS_DATA_HEADS_H
 
 #include "schema.h"
+#include "watch.h"
 
 /* Parse "move:5,shoot:hold|fire" or "5,2": every head's actions, with or without its name; their
  * number, or their names. Free with mimus__heads_free. MIMUS_ERR_ARGUMENT says which part is
@@ -28,6 +29,10 @@ mimus_status mimus__heads_fit(const mimus_head *heads, uint32_t count, uint64_t 
 /* Give the head copies of these names of actions, behind which a NULL follows, and as many
  * actions. */
 mimus_status mimus__heads_name_actions(mimus_head *head, const char *const *names, uint32_t count);
+
+/* Tell the watch that these sizes are inferred, and how to state them. */
+void mimus__heads_tell(const mimus_head *heads, uint32_t count, const char *path,
+                       const mimus_watch *watch);
 
 void mimus__heads_free(mimus_head *heads, uint32_t count);
 

@@ -1,15 +1,11 @@
 #include "npz_writer.h"
 
 #include "alloc.h"
+#include "npy.h"
 #include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* numpy/lib/format.py: the magic, version 1.0, the length of the rest; all of it a multiple of 64
- * bytes. */
-static const char magic[] = "\x93NUMPY\x01";
-enum { MAGIC_BYTES = 8, LENGTH_BYTES = 2, ALIGNMENT = 64 };
 
 static mimus_status failed(zip_error_t *error) {
     return mimus__fail(MIMUS_ERR_IO, "cannot put the archive together: %s",
@@ -43,22 +39,14 @@ void mimus__npz_writer_clear(mimus__npz_writer *writer) {
 static mimus_status add(mimus__npz_writer *writer, const char *name, const char *type,
                         const char *shape, const void *content, size_t bytes) {
     mimus_status status = MIMUS_OK;
-    char *dictionary = NULL, *member = NULL, *whole = NULL;
-    MIMUS_TRY(mimus__text_format(
-        &dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape));
-    size_t used = MAGIC_BYTES + LENGTH_BYTES + strlen(dictionary) + 1;
-    size_t header = (used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    size_t length = header - MAGIC_BYTES - LENGTH_BYTES;
-    MIMUS_TRY(mimus__alloc(&whole, header + bytes + 1, 1));
-    memset(whole, ' ', header);
-    memcpy(whole, magic, MAGIC_BYTES);
-    whole[MAGIC_BYTES] = (char)(length & 255);
-    whole[MAGIC_BYTES + 1] = (char)(length >> 8);
-    memcpy(whole + MAGIC_BYTES + LENGTH_BYTES, dictionary, strlen(dictionary));
-    whole[header - 1] = '\n';
-    memcpy(whole + header, content, bytes);
+    enum { HEADER = MIMUS__NPY_WRITTEN };
+    char *member = NULL;
+    uint8_t *whole = NULL;
+    MIMUS_TRY(mimus__alloc(&whole, HEADER + bytes + 1, 1));
+    mimus__npy_write_header(whole, type, shape);
+    memcpy(whole + HEADER, content, bytes);
     MIMUS_TRY(mimus__text_format(&member, "%s.npy", name));
-    zip_source_t *source = zip_source_buffer(writer->zip, whole, header + bytes, 1);
+    zip_source_t *source = zip_source_buffer(writer->zip, whole, HEADER + bytes, 1);
     if (source == NULL) {
         status = failed(zip_get_error(writer->zip));
         goto out;
@@ -75,7 +63,6 @@ static mimus_status add(mimus__npz_writer *writer, const char *name, const char 
 out:
     free(whole);
     free(member);
-    free(dictionary);
     return status;
 }
 

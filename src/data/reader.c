@@ -20,6 +20,16 @@ mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema) {
     return sink->begin(sink, schema);
 }
 
+mimus_status mimus__sink_begin_inferred(mimus__sink *sink, const mimus_schema *schema,
+                                        bool inferred) {
+    mimus_status status = mimus__sink_begin(sink, schema);
+    if (status == MIMUS_ERR_SCHEMA && inferred)
+        mimus__fail(status,
+                    "%s (this file's head sizes come from its data; the option heads states them)",
+                    mimus_last_error());
+    return status;
+}
+
 mimus_status mimus__sink_append(mimus__sink *sink, const float *senses, const uint16_t *actions,
                                 const uint8_t *legal, float weight) {
     return sink->append(sink, senses, actions, legal, weight);

@@ -22,6 +22,9 @@ struct mimus__sink {
 };
 
 mimus_status mimus__sink_begin(mimus__sink *sink, const mimus_schema *schema);
+/* The same; with `inferred` head sizes, which come from the data, a refusal says so. */
+mimus_status mimus__sink_begin_inferred(mimus__sink *sink, const mimus_schema *schema,
+                                        bool inferred);
 /* Arguments as mimus_recorder_append, without judging the sample: audit.h does that later. */
 mimus_status mimus__sink_append(mimus__sink *sink, const float *senses, const uint16_t *actions,
                                 const uint8_t *legal, float weight);

@@ -3,6 +3,7 @@
 #include "csource.h"
 
 #include "alloc.h"
+#include "csource_templates.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -10,8 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern const char mimus__text_of_policy_c_in[], mimus__text_of_policy_h_in[];
 
 /* ------------------------------------------------------------------- names */
 
@@ -364,6 +363,13 @@ static mimus_status check_size(const mimus__model *model) {
     return MIMUS_OK;
 }
 
+static const char *find_template(const char *name) {
+    const mimus__csource_template *at = mimus__csource_templates;
+    while (strcmp(at->name, name) != 0)
+        at++;
+    return (const char *)at->text;
+}
+
 static mimus_status fill_in(FILE *stream, const char *template, const mimus__model *model,
                             const mimus__csource_names *names) {
     mimus_status status = MIMUS_OK;
@@ -384,10 +390,10 @@ out:
 
 mimus_status mimus__csource_write(FILE *stream, const mimus__model *model,
                                   const mimus__csource_names *names) {
-    return fill_in(stream, mimus__text_of_policy_c_in, model, names);
+    return fill_in(stream, find_template("policy.c.in"), model, names);
 }
 
 mimus_status mimus__csource_write_header(FILE *stream, const mimus__model *model,
                                          const mimus__csource_names *names) {
-    return fill_in(stream, mimus__text_of_policy_h_in, model, names);
+    return fill_in(stream, find_template("policy.h.in"), model, names);
 }

@@ -61,6 +61,20 @@ out:
     return status;
 }
 
+/* An event of one value. */
+static mimus_status put_value(records *out, double wall, uint64_t step,
+                              Mimus__Tb__Summary__Value *value) {
+    Mimus__Tb__Summary summary = MIMUS__TB__SUMMARY__INIT;
+    summary.n_value = 1;
+    summary.value = &value;
+    Mimus__Tb__Event event = MIMUS__TB__EVENT__INIT;
+    event.wall_time = wall;
+    event.step = (int64_t)step;
+    event.what_case = MIMUS__TB__EVENT__WHAT_SUMMARY;
+    event.summary = &summary;
+    return put_event(out, &event);
+}
+
 /* The whole record at the beginning of `bytes`; NULL when there is none, or none that is right. */
 static Mimus__Tb__Event *get_event(const uint8_t *bytes, size_t count, size_t *record) {
     if (count < AROUND || get_little(bytes + 8, 4) != masked_crc(bytes, 8))
@@ -171,20 +185,12 @@ static mimus_status put_tensor(records *out, double wall, uint64_t step, char *t
     data.content = content;
     Mimus__Tb__Metadata metadata = MIMUS__TB__METADATA__INIT;
     metadata.plugin_data = &data;
-    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT, *values[] = {&value};
+    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT;
     value.tag = tag;
     value.metadata = &metadata;
     value.value_case = MIMUS__TB__SUMMARY__VALUE__VALUE_TENSOR;
     value.tensor = tensor;
-    Mimus__Tb__Summary summary = MIMUS__TB__SUMMARY__INIT;
-    summary.n_value = 1;
-    summary.value = values;
-    Mimus__Tb__Event event = MIMUS__TB__EVENT__INIT;
-    event.wall_time = wall;
-    event.step = (int64_t)step;
-    event.what_case = MIMUS__TB__EVENT__WHAT_SUMMARY;
-    event.summary = &summary;
-    return put_event(out, &event);
+    return put_value(out, wall, step, &value);
 }
 
 static mimus_status put_config(records *out, double wall, uint64_t step, const json_t *config) {
@@ -343,19 +349,11 @@ out:
 
 static mimus_status put_scalar(records *out, double wall, uint64_t step, const char *tag,
                                double number) {
-    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT, *values[] = {&value};
+    Mimus__Tb__Summary__Value value = MIMUS__TB__SUMMARY__VALUE__INIT;
     value.tag = (char *)tag; /* only read */
     value.value_case = MIMUS__TB__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
     value.simple_value = (float)number;
-    Mimus__Tb__Summary summary = MIMUS__TB__SUMMARY__INIT;
-    summary.n_value = 1;
-    summary.value = values;
-    Mimus__Tb__Event event = MIMUS__TB__EVENT__INIT;
-    event.wall_time = wall;
-    event.step = (int64_t)step;
-    event.what_case = MIMUS__TB__EVENT__WHAT_SUMMARY;
-    event.summary = &summary;
-    return put_event(out, &event);
+    return put_value(out, wall, step, &value);
 }
 
 /* What an epoch's events have in common. */

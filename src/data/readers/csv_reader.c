@@ -415,11 +415,7 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
             names[i] = r->table.names[senses->column[i]];
         schema.sense_names = names;
     }
-    status = mimus__sink_begin(sink, &schema);
-    if (status == MIMUS_ERR_SCHEMA && r->inferred)
-        mimus__fail(status,
-                    "%s (this file's heads come from its data; the option heads states them)",
-                    mimus_last_error());
+    status = mimus__sink_begin_inferred(sink, &schema, r->inferred);
 out:
     free(names);
     return status;

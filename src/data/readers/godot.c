@@ -509,12 +509,7 @@ static mimus_status godot_read(const char *path, const char *const *options, mim
     MIMUS_TRY(survey(&r));
     MIMUS_TRY(find_heads(&r));
     const mimus_schema schema = {.senses = r.senses, .heads = r.head_count, .head = r.heads};
-    status = mimus__sink_begin(sink, &schema);
-    if (status == MIMUS_ERR_SCHEMA && r.inferred)
-        mimus__fail(status,
-                    "%s (this file's head sizes come from its data; the option heads states them)",
-                    mimus_last_error());
-    MIMUS_TRY(status);
+    MIMUS_TRY(mimus__sink_begin_inferred(sink, &schema, r.inferred));
     MIMUS_TRY(mimus__alloc(&r.row, r.senses, sizeof *r.row));
     MIMUS_TRY(mimus__alloc(&r.actions, r.columns, sizeof *r.actions));
     MIMUS_TRY(read_file(&r, "load", r.samples, put_trajectory));

@@ -242,14 +242,8 @@ out:
     return status;
 }
 
-size_t mimus__h5_value_bytes(mimus__h5_form form) {
-    return form == MIMUS__H5_FLOATS   ? sizeof(float)
-           : form == MIMUS__H5_LABELS ? sizeof(int64_t)
-                                      : sizeof(uint8_t);
-}
-
 mimus_status mimus__h5_column_open(mimus__h5_column *out, const mimus__h5_file *file,
-                                   const char *path, mimus__h5_form form, uint64_t limit) {
+                                   const char *path, mimus__npy_form form, uint64_t limit) {
     mimus_status status = MIMUS_OK;
     H5D_layout_t layout = H5D_LAYOUT_ERROR;
     uint64_t bytes = 0;
@@ -271,7 +265,7 @@ mimus_status mimus__h5_column_open(mimus__h5_column *out, const mimus__h5_file *
     MIMUS_TRY(check_storage(out, file, layout, bytes));
     MIMUS_TRY(choose_band(out, file, path, creation, layout));
     MIMUS_TRY(mimus__alloc(&out->raw, out->band, out->width * out->npy.size));
-    MIMUS_TRY(mimus__alloc(&out->values, out->band, out->width * mimus__h5_value_bytes(form)));
+    MIMUS_TRY(mimus__alloc(&out->values, out->band, out->width * mimus__npy_value_bytes(form)));
 out:
     if (creation >= 0)
         H5Pclose(creation);
@@ -303,36 +297,13 @@ out:
     return status;
 }
 
-static mimus_status not_an_integer(const mimus__h5_column *column, size_t element) {
-    float value;
-    mimus__npy_floats(&column->npy, column->raw + element * column->npy.size, 1, &value);
-    return mimus__fail(
-        MIMUS_ERR_UNSUPPORTED, "%s: %s %.9g in row %llu, column %zu is not an integer",
-        column->where, mimus__npy_type_text(&column->npy), (double)value,
-        (unsigned long long)(column->read + element / column->width), element % column->width);
-}
-
-static mimus_status convert(mimus__h5_column *column, size_t elements) {
-    switch (column->form) {
-    case MIMUS__H5_FLOATS:
-        mimus__npy_floats(&column->npy, column->raw, elements, column->values);
-        return MIMUS_OK;
-    case MIMUS__H5_FLAGS:
-        mimus__npy_flags(&column->npy, column->raw, elements, column->values);
-        return MIMUS_OK;
-    case MIMUS__H5_LABELS:
-        break;
-    }
-    size_t good = mimus__npy_labels(&column->npy, column->raw, elements, column->values);
-    return good == elements ? MIMUS_OK : not_an_integer(column, good);
-}
-
 static mimus_status refill(mimus__h5_column *column) {
     mimus_status status = MIMUS_OK;
     uint64_t left = column->rows - column->read;
     size_t rows = left < column->band ? (size_t)left : column->band;
     MIMUS_TRY(read_rows(column, column->read, rows));
-    MIMUS_TRY(convert(column, rows * column->width));
+    MIMUS_TRY(mimus__npy_values(&column->npy, column->form, column->raw, rows, column->width,
+                                column->values, column->where, column->read));
     column->read += rows;
     column->used = 0;
     column->held = rows;
@@ -346,7 +317,7 @@ mimus_status mimus__h5_column_next(mimus__h5_column *column, const void **row) {
     if (column->used == column->held)
         MIMUS_TRY(refill(column));
     *row = (uint8_t *)column->values +
-           column->used * column->width * mimus__h5_value_bytes(column->form);
+           column->used * column->width * mimus__npy_value_bytes(column->form);
     column->used++;
 out:
     return status;

@@ -10,16 +10,8 @@
 
 enum { MIMUS__H5_KEPT = 256 << 20 }; /* bytes of chunks that are held in memory, at most */
 
-typedef enum mimus__h5_form {
-    MIMUS__H5_FLOATS, /* float */
-    MIMUS__H5_LABELS, /* int64_t; floats that are no integers give MIMUS_ERR_UNSUPPORTED */
-    MIMUS__H5_FLAGS,  /* uint8_t, 0 or 1 */
-} mimus__h5_form;
-
-size_t mimus__h5_value_bytes(mimus__h5_form form);
-
 typedef struct mimus__h5_column {
-    mimus__h5_form form;
+    mimus__npy_form form;
     char *where; /* "play.hdf5: /episode_3/actions" */
     hid_t set, type, space;
     mimus__npy npy; /* the elements as NumPy would describe them, and the shape */
@@ -36,7 +28,7 @@ typedef struct mimus__h5_column {
 
 /* Open a dataset whose rows have at most `limit` elements. A zeroed column is a closed one. */
 mimus_status mimus__h5_column_open(mimus__h5_column *out, const mimus__h5_file *file,
-                                   const char *path, mimus__h5_form form, uint64_t limit);
+                                   const char *path, mimus__npy_form form, uint64_t limit);
 void mimus__h5_column_close(mimus__h5_column *column);
 
 /* `*row` = the next row's values (width), valid until the next call; there must be one. */

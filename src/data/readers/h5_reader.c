@@ -179,16 +179,16 @@ static const json_t *space_of(const json_t *space, const reading *r, mimus__h5_r
 /* ------------------------------------------------------------------- parts */
 
 static const struct {
-    mimus__h5_form form;
+    mimus__npy_form form;
     uint64_t limit; /* elements of a row */
 } forms[MIMUS__H5_ROLES] = {
-    [MIMUS__H5_SENSES] = {MIMUS__H5_FLOATS, MIMUS__MAX_SENSES},
-    [MIMUS__H5_ACTIONS] = {MIMUS__H5_LABELS, MIMUS__MAX_HEADS},
-    [MIMUS__H5_MASKS] = {MIMUS__H5_FLAGS, MIMUS__MAX_TOTAL_ACTIONS},
-    [MIMUS__H5_WEIGHTS] = {MIMUS__H5_FLOATS, 1},
-    [MIMUS__H5_STARTS] = {MIMUS__H5_FLAGS, 1},
-    [MIMUS__H5_EPISODES] = {MIMUS__H5_LABELS, 1},
-    [MIMUS__H5_DONES] = {MIMUS__H5_FLAGS, 16},
+    [MIMUS__H5_SENSES] = {MIMUS__NPY_TO_FLOATS, MIMUS__MAX_SENSES},
+    [MIMUS__H5_ACTIONS] = {MIMUS__NPY_TO_LABELS, MIMUS__MAX_HEADS},
+    [MIMUS__H5_MASKS] = {MIMUS__NPY_TO_FLAGS, MIMUS__MAX_TOTAL_ACTIONS},
+    [MIMUS__H5_WEIGHTS] = {MIMUS__NPY_TO_FLOATS, 1},
+    [MIMUS__H5_STARTS] = {MIMUS__NPY_TO_FLAGS, 1},
+    [MIMUS__H5_EPISODES] = {MIMUS__NPY_TO_LABELS, 1},
+    [MIMUS__H5_DONES] = {MIMUS__NPY_TO_FLAGS, 16},
 };
 
 /* By its elements or, of a dataset that Minari has a space for, by that. */
@@ -237,7 +237,7 @@ static mimus_status open_role(reading *r, const char *part, mimus__h5_role role)
     bool numbers = role == MIMUS__H5_ACTIONS && (r->bins != NULL || r->numbers != NULL);
     mimus_status status =
         mimus__h5_rows_open(&r->of[role], &r->file, part, &r->layout.of[role],
-                            numbers ? MIMUS__H5_FLOATS : forms[role].form, forms[role].limit);
+                            numbers ? MIMUS__NPY_TO_FLOATS : forms[role].form, forms[role].limit);
     if (status == MIMUS_ERR_UNSUPPORTED && role == MIMUS__H5_SENSES && !r->layout.named[role])
         mimus__fail(status, "%s; the option senses names what to learn from instead",
                     mimus_last_error());
@@ -489,18 +489,6 @@ static bool sizes_of_file(reading *r, uint32_t *actions) {
     return all;
 }
 
-static void tell_sizes(const reading *r) {
-    char sizes[256];
-    size_t length = 0;
-    for (uint32_t h = 0; h < r->head_count && length < sizeof sizes; h++)
-        length += (size_t)snprintf(sizes + length, sizeof sizes - length, h > 0 ? ",%u" : "%u",
-                                   r->heads[h].actions);
-    mimus__watch_message(
-        r->watch,
-        "%s: actions of each head, by the largest labels: %s; the option heads states them",
-        r->file.path, sizes);
-}
-
 /* Raise the sizes that are not known (0) to what the labels are. */
 static mimus_status heads_of_data(reading *r, const uint32_t *actions) {
     mimus_status status = MIMUS_OK;
@@ -518,7 +506,7 @@ static mimus_status heads_of_data(reading *r, const uint32_t *actions) {
     }
     r->head_count = (uint32_t)r->columns;
     r->inferred = true;
-    tell_sizes(r);
+    mimus__heads_tell(r->heads, r->head_count, r->file.path, r->watch);
     MIMUS_TRY(open_part(r, r->layout.parts.name[0])); /* where it was */
 out:
     free(largest);
@@ -597,12 +585,7 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
         if (mimus__reader_option_value(r->options, "heads") == NULL && r->bins == NULL)
             schema.head = r->kept->head;
     }
-    mimus_status status = mimus__sink_begin(sink, &schema);
-    if (status == MIMUS_ERR_SCHEMA && r->inferred)
-        mimus__fail(status,
-                    "%s (this file's head sizes come from its data; the option heads states them)",
-                    mimus_last_error());
-    return status;
+    return mimus__sink_begin_inferred(sink, &schema, r->inferred);
 }
 
 static mimus_status read_sample(reading *r, mimus__sink *sink) {

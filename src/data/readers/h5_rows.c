@@ -15,7 +15,7 @@ void mimus__h5_rows_close(mimus__h5_rows *rows) {
 }
 
 static mimus_status add(mimus__h5_rows *rows, const mimus__h5_file *file, const char *path,
-                        mimus__h5_form form, uint64_t limit) {
+                        mimus__npy_form form, uint64_t limit) {
     mimus_status status = MIMUS_OK;
     mimus__h5_column *column = &rows->column[rows->columns];
     MIMUS_TRY(mimus__h5_column_open(column, file, path, form, limit - rows->width));
@@ -40,7 +40,7 @@ out:
 }
 
 mimus_status mimus__h5_rows_open(mimus__h5_rows *out, const mimus__h5_file *file, const char *part,
-                                 const mimus__h5_names *names, mimus__h5_form form,
+                                 const mimus__h5_names *names, mimus__npy_form form,
                                  uint64_t limit) {
     mimus_status status = MIMUS_OK;
     char *path = NULL;
@@ -52,7 +52,7 @@ mimus_status mimus__h5_rows_open(mimus__h5_rows *out, const mimus__h5_file *file
         MIMUS_TRY(add(out, file, path, form, limit));
     }
     if (out->columns > 1)
-        MIMUS_TRY(mimus__alloc(&out->row, out->width, mimus__h5_value_bytes(form)));
+        MIMUS_TRY(mimus__alloc(&out->row, out->width, mimus__npy_value_bytes(form)));
 out:
     free(path);
     if (status != MIMUS_OK)
@@ -67,7 +67,7 @@ mimus_status mimus__h5_rows_next(mimus__h5_rows *rows, const void **row) {
         return mimus__h5_column_next(&rows->column[0], row);
     for (size_t i = 0; i < rows->columns; i++) {
         const void *part = NULL;
-        size_t bytes = rows->column[i].width * mimus__h5_value_bytes(rows->column[i].form);
+        size_t bytes = rows->column[i].width * mimus__npy_value_bytes(rows->column[i].form);
         MIMUS_TRY(mimus__h5_column_next(&rows->column[i], &part));
         memcpy(to, part, bytes);
         to += bytes;

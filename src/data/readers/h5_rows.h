@@ -16,7 +16,8 @@ typedef struct mimus__h5_rows {
 /* Open the datasets `part` + each of `names`, which must have the same number of rows, and not more
  * than `limit` elements in all of a row. Zeroed rows are closed ones, of no column. */
 mimus_status mimus__h5_rows_open(mimus__h5_rows *out, const mimus__h5_file *file, const char *part,
-                                 const mimus__h5_names *names, mimus__h5_form form, uint64_t limit);
+                                 const mimus__h5_names *names, mimus__npy_form form,
+                                 uint64_t limit);
 void mimus__h5_rows_close(mimus__h5_rows *rows);
 
 /* As mimus__h5_column_next, with all columns' values behind one another. */

@@ -482,3 +482,60 @@ void mimus__npy_flags(const mimus__npy *npy, const void *raw, size_t count, uint
     for (size_t i = 0; i < count; i++) /* a NaN is not zero */
         out[i] = load_number(npy, from + i * npy->size) != 0;
 }
+
+size_t mimus__npy_value_bytes(mimus__npy_form form) {
+    switch (form) {
+    case MIMUS__NPY_TO_FLOATS:
+        return sizeof(float);
+    case MIMUS__NPY_TO_LABELS:
+        return sizeof(int64_t);
+    case MIMUS__NPY_TO_FLAGS:
+        break;
+    }
+    return sizeof(uint8_t);
+}
+
+static mimus_status not_an_integer(const mimus__npy *npy, const void *element, const char *where,
+                                   uint64_t row, size_t column) {
+    float value;
+    mimus__npy_floats(npy, element, 1, &value);
+    return mimus__fail(MIMUS_ERR_UNSUPPORTED,
+                       "%s: %s %.9g in row %llu, column %zu is not an integer", where,
+                       mimus__npy_type_text(npy), (double)value, (unsigned long long)row, column);
+}
+
+mimus_status mimus__npy_values(const mimus__npy *npy, mimus__npy_form form, const void *raw,
+                               size_t rows, size_t width, void *out, const char *where,
+                               uint64_t first) {
+    const size_t count = rows * width;
+    switch (form) {
+    case MIMUS__NPY_TO_FLOATS:
+        mimus__npy_floats(npy, raw, count, out);
+        return MIMUS_OK;
+    case MIMUS__NPY_TO_FLAGS:
+        mimus__npy_flags(npy, raw, count, out);
+        return MIMUS_OK;
+    case MIMUS__NPY_TO_LABELS:
+        break;
+    }
+    const size_t good = mimus__npy_labels(npy, raw, count, out);
+    return good == count ? MIMUS_OK
+                         : not_an_integer(npy, (const uint8_t *)raw + good * npy->size, where,
+                                          first + good / width, good % width);
+}
+
+/* ----------------------------------------------------------------- writing */
+
+/* The magic, version 1.0, the length of the rest: a multiple of 64 bytes in all. */
+void mimus__npy_write_header(uint8_t *out, const char *descr, const char *shape) {
+    enum { LENGTH_AT = 8, DICT_AT = 10 };
+    char dict[MIMUS__NPY_WRITTEN - DICT_AT];
+    int length = snprintf(dict, sizeof dict,
+                          "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+    memset(out, ' ', MIMUS__NPY_WRITTEN);
+    memcpy(out, "\x93NUMPY\1\0", LENGTH_AT);
+    out[LENGTH_AT] = MIMUS__NPY_WRITTEN - DICT_AT;
+    out[LENGTH_AT + 1] = 0;
+    memcpy(out + DICT_AT, dict, (size_t)length);
+    out[MIMUS__NPY_WRITTEN - 1] = '\n';
+}

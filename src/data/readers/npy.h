@@ -64,4 +64,24 @@ void mimus__npy_floats(const mimus__npy *npy, const void *raw, size_t count, flo
 size_t mimus__npy_labels(const mimus__npy *npy, const void *raw, size_t count, int64_t *out);
 void mimus__npy_flags(const mimus__npy *npy, const void *raw, size_t count, uint8_t *out);
 
+/* What rows of elements are wanted as. */
+typedef enum mimus__npy_form {
+    MIMUS__NPY_TO_FLOATS, /* float */
+    MIMUS__NPY_TO_LABELS, /* int64_t; floats that are no integers give MIMUS_ERR_UNSUPPORTED */
+    MIMUS__NPY_TO_FLAGS,  /* uint8_t, 0 or 1 */
+} mimus__npy_form;
+
+size_t mimus__npy_value_bytes(mimus__npy_form form);
+
+/* Convert `rows` rows at `raw` (rows, width) into `out`; a message says where, counting rows from
+ * `first`. */
+mimus_status mimus__npy_values(const mimus__npy *npy, mimus__npy_form form, const void *raw,
+                               size_t rows, size_t width, void *out, const char *where,
+                               uint64_t first);
+
+/* Write the header of an array, MIMUS__NPY_WRITTEN bytes of it: `descr` as in "<f4", `shape` as in
+ * "(3, 4)". */
+enum { MIMUS__NPY_WRITTEN = 128 };
+void mimus__npy_write_header(uint8_t *out, const char *descr, const char *shape);
+
 #endif

@@ -38,26 +38,26 @@ enum { DEFAULTS = 5 };
 typedef struct role_info {
     const char *key;
     const char *defaults[DEFAULTS + 1]; /* array names, in the order of preference */
-    mimus__column_kind kind;
+    mimus__npy_form kind;
     uint64_t limit; /* elements of a row */
 } role_info;
 
 static const role_info roles[ROLES] = {
     [SENSES] = {"senses",
                 {"obs", "observations", "senses", "states"},
-                MIMUS__COLUMN_FLOATS,
+                MIMUS__NPY_TO_FLOATS,
                 MIMUS__MAX_SENSES},
-    [ACTIONS] = {"actions", {"actions", "acts"}, MIMUS__COLUMN_LABELS, MIMUS__MAX_HEADS},
+    [ACTIONS] = {"actions", {"actions", "acts"}, MIMUS__NPY_TO_LABELS, MIMUS__MAX_HEADS},
     [MASKS] = {"masks",
                {"action_masks", "action_mask"},
-               MIMUS__COLUMN_FLAGS,
+               MIMUS__NPY_TO_FLAGS,
                MIMUS__MAX_TOTAL_ACTIONS},
-    [WEIGHTS] = {"weights", {"weights"}, MIMUS__COLUMN_FLOATS, 1},
-    [STARTS] = {"starts", {"episode_starts"}, MIMUS__COLUMN_FLAGS, 1},
-    [INDICES] = {"indices", {"indices"}, MIMUS__COLUMN_LABELS, 1},
+    [WEIGHTS] = {"weights", {"weights"}, MIMUS__NPY_TO_FLOATS, 1},
+    [STARTS] = {"starts", {"episode_starts"}, MIMUS__NPY_TO_FLAGS, 1},
+    [INDICES] = {"indices", {"indices"}, MIMUS__NPY_TO_LABELS, 1},
     [DONES] = {"dones",
                {"dones", "terminals", "timeouts", "terminations", "truncations"},
-               MIMUS__COLUMN_FLAGS,
+               MIMUS__NPY_TO_FLAGS,
                1},
 };
 
@@ -104,8 +104,8 @@ static void reading_close(reading *r) {
     mimus__archive_close(&r->archive);
 }
 
-static mimus__column_kind kind_of(const reading *r, role_id role) {
-    return role == ACTIONS && r->bins != NULL ? MIMUS__COLUMN_FLOATS : roles[role].kind;
+static mimus__npy_form kind_of(const reading *r, role_id role) {
+    return role == ACTIONS && r->bins != NULL ? MIMUS__NPY_TO_FLOATS : roles[role].kind;
 }
 
 static bool has(const reading *r, role_id role) {
@@ -241,20 +241,11 @@ out:
 }
 
 static void tell_sizes(const reading *r) {
-    char sizes[256];
-    size_t length = 0;
     uint32_t binned = 0;
     for (uint32_t h = 0; h < r->head_count; h++)
         binned += mimus__bins_has(r->bins, h);
-    if (binned == r->head_count)
-        return;
-    for (uint32_t h = 0; h < r->head_count && length < sizeof sizes; h++)
-        length += (size_t)snprintf(sizes + length, sizeof sizes - length, h > 0 ? ",%u" : "%u",
-                                   r->heads[h].actions);
-    mimus__watch_message(
-        r->watch,
-        "%s: actions of each head, by the largest labels: %s; the option heads states them",
-        r->archive.path, sizes);
+    if (binned < r->head_count)
+        mimus__heads_tell(r->heads, r->head_count, r->archive.path, r->watch);
 }
 
 static mimus_status infer_heads(reading *r) {
@@ -516,12 +507,7 @@ static mimus_status begin(const reading *r, mimus__sink *sink) {
         if (mimus__reader_option_value(r->options, "heads") == NULL && r->bins == NULL)
             schema.head = r->kept->head;
     }
-    mimus_status status = mimus__sink_begin(sink, &schema);
-    if (status == MIMUS_ERR_SCHEMA && r->inferred)
-        mimus__fail(status,
-                    "%s (this file's head sizes come from its data; the option heads states them)",
-                    mimus_last_error());
-    return status;
+    return mimus__sink_begin_inferred(sink, &schema, r->inferred);
 }
 
 static mimus_status read_sample(reading *r, mimus__sink *sink, int64_t *labels, uint16_t *actions) {

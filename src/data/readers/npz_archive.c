@@ -137,12 +137,6 @@ const char *mimus__archive_contents(const mimus__archive *archive, char *text, s
 
 enum { BUFFER_BYTES = 256 << 10 };
 
-static size_t value_bytes(mimus__column_kind kind) {
-    return kind == MIMUS__COLUMN_FLOATS   ? sizeof(float)
-           : kind == MIMUS__COLUMN_LABELS ? sizeof(int64_t)
-                                          : sizeof(uint8_t);
-}
-
 void mimus__column_close(mimus__column *column) {
     if (column->file != NULL)
         zip_fclose(column->file);
@@ -190,7 +184,7 @@ static mimus_status check_array(const mimus__column *column, uint64_t limit,
 }
 
 mimus_status mimus__column_open(mimus__column *out, const mimus__archive *archive,
-                                const char *array, mimus__column_kind kind, uint64_t limit) {
+                                const char *array, mimus__npy_form kind, uint64_t limit) {
     mimus_status status = MIMUS_OK;
     zip_stat_t info;
     zip_int64_t index = find_member(archive, array);
@@ -212,35 +206,11 @@ mimus_status mimus__column_open(mimus__column *out, const mimus__archive *archiv
     if (out->capacity == 0)
         out->capacity = 1;
     MIMUS_TRY(mimus__alloc(&out->raw, out->capacity, out->width * out->npy.size));
-    MIMUS_TRY(mimus__alloc(&out->values, out->capacity, out->width * value_bytes(kind)));
+    MIMUS_TRY(mimus__alloc(&out->values, out->capacity, out->width * mimus__npy_value_bytes(kind)));
 out:
     if (status != MIMUS_OK)
         mimus__column_close(out);
     return status;
-}
-
-static mimus_status not_an_integer(const mimus__column *column, size_t element) {
-    float value;
-    mimus__npy_floats(&column->npy, column->raw + element * column->npy.size, 1, &value);
-    return mimus__fail(
-        MIMUS_ERR_UNSUPPORTED, "%s: %s %.9g in row %llu, column %zu is not an integer",
-        column->where, mimus__npy_type_text(&column->npy), (double)value,
-        (unsigned long long)(column->read + element / column->width), element % column->width);
-}
-
-static mimus_status column_convert(mimus__column *column, size_t elements) {
-    switch (column->kind) {
-    case MIMUS__COLUMN_FLOATS:
-        mimus__npy_floats(&column->npy, column->raw, elements, column->values);
-        return MIMUS_OK;
-    case MIMUS__COLUMN_FLAGS:
-        mimus__npy_flags(&column->npy, column->raw, elements, column->values);
-        return MIMUS_OK;
-    case MIMUS__COLUMN_LABELS:
-        break;
-    }
-    size_t good = mimus__npy_labels(&column->npy, column->raw, elements, column->values);
-    return good == elements ? MIMUS_OK : not_an_integer(column, good);
 }
 
 static mimus_status column_refill(mimus__column *column) {
@@ -256,7 +226,8 @@ static mimus_status column_refill(mimus__column *column) {
                              (unsigned long long)column->rows);
         goto out;
     }
-    MIMUS_TRY(column_convert(column, rows * column->width));
+    MIMUS_TRY(mimus__npy_values(&column->npy, column->kind, column->raw, rows, column->width,
+                                column->values, column->where, column->read));
     column->read += rows;
     column->used = 0;
     column->held = rows;
@@ -273,7 +244,8 @@ mimus_status mimus__column_next(mimus__column *column, const void **row) {
     assert(mimus__column_has_next(column));
     if (column->used == column->held)
         MIMUS_TRY(column_refill(column));
-    *row = (uint8_t *)column->values + column->used * column->width * value_bytes(column->kind);
+    *row = (uint8_t *)column->values +
+           column->used * column->width * mimus__npy_value_bytes(column->kind);
     column->used++;
 out:
     return status;

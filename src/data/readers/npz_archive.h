@@ -27,15 +27,9 @@ mimus_status mimus__archive_text(const mimus__archive *archive, const char *memb
 /* "obs <f4 (27021, 4), acts <i8 (26964,)": what is there, cut to fit. Returns `text`. */
 const char *mimus__archive_contents(const mimus__archive *archive, char *text, size_t bytes);
 
-typedef enum mimus__column_kind {
-    MIMUS__COLUMN_FLOATS, /* float */
-    MIMUS__COLUMN_LABELS, /* int64_t; floats that are no integers give MIMUS_ERR_UNSUPPORTED */
-    MIMUS__COLUMN_FLAGS,  /* uint8_t, 0 or 1 */
-} mimus__column_kind;
-
 /* An array that is being read. */
 typedef struct mimus__column {
-    mimus__column_kind kind;
+    mimus__npy_form kind;
     char *array; /* "obs" */
     char *where; /* "play.npz: obs" */
     zip_file_t *file;
@@ -52,7 +46,7 @@ typedef struct mimus__column {
 /* Open an array whose rows have at most `limit` elements; the archive must outlive the column. A
  * zeroed column is a closed one. */
 mimus_status mimus__column_open(mimus__column *out, const mimus__archive *archive,
-                                const char *array, mimus__column_kind kind, uint64_t limit);
+                                const char *array, mimus__npy_form kind, uint64_t limit);
 void mimus__column_close(mimus__column *column);
 bool mimus__column_is_open(const mimus__column *column);
 

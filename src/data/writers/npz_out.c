@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "file.h"
+#include "npy.h"
 #include "text.h"
 #include "walk.h"
 #include "watch.h"
@@ -88,24 +89,13 @@ static void encode(const member *m) {
     }
 }
 
-/* numpy/lib/format.py: magic, version 1.0, the length of the rest; all a multiple of 64 bytes. */
-enum { HEADER = 128, LENGTH_AT = 8, DICT_AT = 10 };
-
 static void put_header(uint8_t *out, array_id id, uint64_t rows, size_t width) {
-    char shape[64], dict[HEADER];
+    char shape[64];
     if (id == STARTS || id == WEIGHTS)
         snprintf(shape, sizeof shape, "(%llu,)", (unsigned long long)rows);
     else
         snprintf(shape, sizeof shape, "(%llu, %zu)", (unsigned long long)rows, width);
-    int length =
-        snprintf(dict, sizeof dict, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
-                 arrays[id].descr, shape);
-    memset(out, ' ', HEADER);
-    memcpy(out, "\x93NUMPY\1\0", LENGTH_AT);
-    out[LENGTH_AT] = HEADER - DICT_AT;
-    out[LENGTH_AT + 1] = 0;
-    memcpy(out + DICT_AT, dict, (size_t)length);
-    out[HEADER - 1] = '\n';
+    mimus__npy_write_header(out, arrays[id].descr, shape);
 }
 
 static mimus_status member_open(member *m, archive *of, array_id id, size_t width) {
@@ -116,8 +106,9 @@ static mimus_status member_open(member *m, archive *of, array_id id, size_t widt
                                          [STARTS] = 1,
                                          [WEIGHTS] = sizeof(float)};
     *m = (member){.of = of, .id = id, .row_bytes = width * sizes[id]};
-    m->size = HEADER + of->rows->samples * m->row_bytes;
-    MIMUS_TRY(mimus__alloc(&m->bytes, m->row_bytes > HEADER ? m->row_bytes : HEADER, 1));
+    m->size = MIMUS__NPY_WRITTEN + of->rows->samples * m->row_bytes;
+    MIMUS_TRY(mimus__alloc(
+        &m->bytes, m->row_bytes > MIMUS__NPY_WRITTEN ? m->row_bytes : MIMUS__NPY_WRITTEN, 1));
 out:
     return status;
 }
@@ -128,7 +119,7 @@ static void member_begin(member *m) {
     put_header(m->bytes, m->id, of->rows->samples,
                m->row_bytes > 0 ? width_of(m->id, m->walk.schema) : 0);
     m->used = 0;
-    m->held = HEADER;
+    m->held = MIMUS__NPY_WRITTEN;
 }
 
 static mimus_status member_refill(member *m) {
