@@ -54,7 +54,8 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, uint label_rows, float sca
     for (uint h = 0; h < HEADS; h++) {
         float columns[3] = {0.0f, 0.0f, 0.0f};
         if (inside)
-            masked_log_softmax_head(h, 1, label, head_weights[h], actions, smoothing, share, logits + at * LOGIT_WIDTH, &loss, columns);
+            masked_log_softmax_head(h, 1, label, head_weights[h], actions, smoothing, share,
+                                    logits + at * LOGIT_WIDTH, &loss, columns);
 #pragma unroll
         for (uint c = 0; c < 3; c++) {
             float sum = group_sum(columns[c], values, lane);
@@ -74,8 +75,7 @@ mimus_masked_log_softmax(uint rows, uint stride_rows, uint label_rows, float sca
         size_t at = (size_t)run * stride_rows + i;
         masked_log_softmax_rows(logits + at * LOGIT_WIDTH, LOGIT_WIDTH, min(end - i, (uint)LANES),
                                 labels + (size_t)i * LABEL_WORDS, head_weights, actions, smoothing,
-                                scale,
-                                turned + slot * head_offset[HEADS] * LANES, columns);
+                                scale, turned + slot * head_offset[HEADS] * LANES, columns);
     }
     for (uint c = 0; c < METRIC_COLUMNS; c++)
         out[c] = lanes_sum(columns[c]);
